@@ -1,0 +1,24 @@
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  testMatch: ['<rootDir>/packages/**/*.test.ts', '<rootDir>/examples/**/*.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+  modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],
+  testTimeout: 30_000,
+  transform: {
+    '\\.ts$': [
+      '@swc/jest',
+      {
+        swcrc: false,
+        jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
+        module: { type: 'commonjs' },
+      },
+    ],
+  },
+  // Tests run from source: a package is its src, and the .js of an import is the .ts beside it.
+  moduleNameMapper: {
+    '^@sluice/([a-z-]+)$': '<rootDir>/packages/$1/src/index.ts',
+    '^@sluice/([a-z-]+)/([a-z-]+)$': '<rootDir>/packages/$1/src/$2.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+}

@@ -1,0 +1,57 @@
+/**
+ * The contract of a rate-limiting algorithm.
+ *
+ * An algorithm is a pure step: state and time in, answer and next state out. It reads no clock and does no I/O; a
+ * store only has to run it atomically. The same step is written once more in Lua beside it, for Redis.
+ */
+export interface AlgorithmDefinition<Params extends Rule = Rule, State = unknown> {
+  /** Two letters that name the algorithm in keys and in the Redis script. */
+  readonly code: string
+  /** The options of a policy, beside those every policy has, that mean something to this algorithm. */
+  readonly options: readonly string[]
+  /**
+   * Turns a policy's numbers into the constants of the step.
+   * @throws SluiceError when an option of this algorithm is out of range.
+   */
+  resolve(numbers: PolicyNumbers): Params
+  /**
+   * Decides one request of `cost` units at `nowUs`, or, with cost 0, tells how things stand.
+   * `state` is what an earlier step returned, or undefined for a key that was never used.
+   */
+  step(state: State | undefined, nowUs: number, cost: number, params: Params): Step<State>
+}
+
+/** What an algorithm is given of a policy: checked numbers, and its own options as the user wrote them. */
+export interface PolicyNumbers {
+  /** Units per window, 1 to 10^9. */
+  readonly limit: number
+  /** Length of the window in microseconds. */
+  readonly windowUs: number
+  /** The policy as the user wrote it, for the options named in `options`. */
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+/** The constants every algorithm resolves to; each adds its own. */
+export interface Rule {
+  /** The most units that can pass at once: the limit, or a bucket's burst. Higher costs can never pass. */
+  readonly burst: number
+  /** What the Lua step is given, in the order in which it reads them. */
+  readonly wire: readonly number[]
+}
+
+/** The answer of one step. All times are whole microseconds, counted from the time of the step. */
+export interface Step<State = unknown> {
+  readonly allowed: boolean
+  /** The largest cost that would pass now, after this request if it is allowed. */
+  readonly remaining: number
+  /** Until this same cost could pass if nobody else came; 0 when allowed, -1 when it never can. */
+  readonly retryUs: number
+  /** Until `remaining` would grow; 0 when it is whole. */
+  readonly replenishUs: number
+  /** Until the key would be as if never used; 0 when it already is. */
+  readonly resetUs: number
+  /** How long an allowed request must wait before it may run. */
+  readonly delayUs: number
+  /** The state after the charge. Only for an allowed step with a cost above 0; else it must not be stored. */
+  readonly next: State | undefined
+}

@@ -1,0 +1,182 @@
+import type { Algorithm } from './algorithms/index.js'
+import type { ResolvedPolicy } from './policy.js'
+import type { Verdict } from './store.js'
+
+/** Why a request was allowed or denied. */
+export type Reason = 'ok' | 'quota' | 'cost' | 'store-error' | 'skipped' | 'unlimited'
+
+/** One policy's part in a {@link Decision}. */
+export interface PolicyDecision {
+  readonly name: string
+  readonly algorithm: Algorithm
+  /** Whether this policy would admit the request, whatever the others say. */
+  readonly allowed: boolean
+  /** Units per window. */
+  readonly limit: number
+  readonly windowMs: number
+  /** The most units that can pass at once: the limit, or a bucket's burst. */
+  readonly burst: number
+  /** The largest cost that would pass now, after this request. */
+  readonly remaining: number
+  /** Milliseconds, rounded up, until this cost could pass; 0 when allowed, Infinity when it never can. */
+  readonly retryAfterMs: number
+  /** Milliseconds, rounded up, until `remaining` grows; 0 when it is whole. */
+  readonly replenishAfterMs: number
+  /** Milliseconds, rounded up, until the limit is whole again. */
+  readonly resetAfterMs: number
+  /** How long the accepted request must wait before it may run, in milliseconds. */
+  readonly delayMs: number
+  /** Whether the policy only reports and never refuses. */
+  readonly shadow: boolean
+}
+
+/** The answer for one request. Being denied is a value, never an exception. */
+export interface Decision {
+  readonly allowed: boolean
+  /**
+   * `ok`; denied for want of `quota`, or by `cost` (more than could ever pass); `store-error` when the store did not
+   * answer; `skipped` and `unlimited` when no policy applied.
+   */
+  readonly reason: Reason
+  /** Who decided: the `store`, or nobody (`none`: no policy applied, or the store failed). */
+  readonly source: 'store' | 'none'
+  /** Whether the store failed, so that the request was not counted. */
+  readonly degraded: boolean
+  readonly key: string
+  readonly plan?: string
+  /**
+   * The most units that can pass at once under the policy that the numbers of this decision describe: on a denial the
+   * denying policy with the longest wait, else the one with the least remaining. Infinity when no policy applied.
+   */
+  readonly limit: number
+  readonly remaining: number
+  /** Milliseconds until this cost could pass: the longest wait of the denying policies; Infinity when it never can. */
+  readonly retryAfterMs: number
+  readonly replenishAfterMs: number
+  readonly resetAfterMs: number
+  /** How long an accepted request must wait before it may run, in milliseconds. */
+  readonly delayMs: number
+  /** When it was decided, by the store's clock, in milliseconds since the epoch. */
+  readonly atMs: number
+  /** The same numbers for each policy that applied. */
+  readonly policies: readonly PolicyDecision[]
+}
+
+/** What is known of the request that a decision answers. */
+export interface Subject {
+  readonly key: string
+  readonly plan?: string
+}
+
+/** Milliseconds, rounded up, of a store's microseconds; -1 (never) is Infinity. */
+function ceilMs(us: number): number {
+  return us < 0 ? Number.POSITIVE_INFINITY : Math.ceil(us / 1000)
+}
+
+/** Puts the verdicts of all policies together. */
+export function decideFrom(
+  subject: Subject,
+  policies: readonly ResolvedPolicy[],
+  verdicts: readonly Verdict[],
+): Decision {
+  const parts = policies.map((policy, i): PolicyDecision => {
+    const verdict = verdicts[i] as Verdict
+    return {
+      name: policy.name,
+      algorithm: policy.algorithm,
+      allowed: verdict.allowed,
+      limit: policy.limit,
+      windowMs: policy.windowMs,
+      burst: policy.burst,
+      remaining: verdict.remaining,
+      retryAfterMs: ceilMs(verdict.retryUs),
+      replenishAfterMs: ceilMs(verdict.replenishUs),
+      resetAfterMs: ceilMs(verdict.resetUs),
+      delayMs: ceilMs(verdict.delayUs),
+      shadow: policy.shadow,
+    }
+  })
+  return combine({ ...subject, source: 'store', degraded: false, atMs: Math.floor((verdicts[0] as Verdict).atUs / 1000) }, parts)
+}
+
+type Origin = Subject & Pick<Decision, 'source' | 'degraded' | 'atMs'>
+
+/** The decision that a list of policies amounts to: allowed if every policy that is not `shadow` allows. */
+function combine(origin: Origin, policies: readonly PolicyDecision[]): Decision {
+  const described = describe(policies)
+  const allowed = described?.allowed ?? true
+  return {
+    ...origin,
+    allowed,
+    reason: allowed ? 'ok' : described?.retryAfterMs === Number.POSITIVE_INFINITY ? 'cost' : 'quota',
+    limit: described?.burst ?? Number.POSITIVE_INFINITY,
+    remaining: described?.remaining ?? Number.POSITIVE_INFINITY,
+    retryAfterMs: described?.retryAfterMs ?? 0,
+    replenishAfterMs: described?.replenishAfterMs ?? 0,
+    resetAfterMs: described?.resetAfterMs ?? 0,
+    delayMs: allowed ? Math.max(0, ...policies.map((policy) => policy.delayMs)) : 0,
+    policies,
+  }
+}
+
+/**
+ * The one policy that older headers and the numbers of a decision describe: of those that deny the one with the
+ * longest wait, else the one with the least remaining; ties go to the longer reset. Shadow policies are left out.
+ */
+function describe(policies: readonly PolicyDecision[]): PolicyDecision | undefined {
+  let described: PolicyDecision | undefined
+  for (const policy of policies) {
+    if (!policy.shadow && (described === undefined || tighter(policy, described))) described = policy
+  }
+  return described
+}
+
+function tighter(a: PolicyDecision, b: PolicyDecision): boolean {
+  if (a.allowed !== b.allowed) return !a.allowed
+  if (!a.allowed && a.retryAfterMs !== b.retryAfterMs) return a.retryAfterMs > b.retryAfterMs
+  if (a.allowed && a.remaining !== b.remaining) return a.remaining < b.remaining
+  return a.resetAfterMs > b.resetAfterMs
+}
+
+/** A decision to which no policy applied: the request was skipped, unlimited, or the store failed. */
+export function decideWithoutPolicy(
+  subject: Subject,
+  reason: 'skipped' | 'unlimited' | 'store-error',
+  allowed: boolean,
+  atMs: number,
+): Decision {
+  return {
+    ...subject,
+    allowed,
+    reason,
+    source: 'none',
+    degraded: reason === 'store-error',
+    limit: Number.POSITIVE_INFINITY,
+    remaining: allowed ? Number.POSITIVE_INFINITY : 0,
+    retryAfterMs: allowed ? 0 : 1000,
+    replenishAfterMs: 0,
+    resetAfterMs: 0,
+    delayMs: 0,
+    atMs,
+    policies: [],
+  }
+}
+
+/**
+ * The decision of several limiters on one request: one list of policies, denied if one of them denied. Policies of
+ * the same name are told apart as `limiter/policy`.
+ */
+export function addUp(parts: readonly { readonly limiter: string; readonly decision: Decision }[]): Decision {
+  const latest = (parts.at(-1) as { decision: Decision }).decision
+  if (parts.length === 1) return latest
+  const names = parts.flatMap(({ decision }) => decision.policies.map((policy) => policy.name))
+  const policies = parts.flatMap(({ limiter, decision }) =>
+    decision.policies.map((policy) => {
+      const unique = names.indexOf(policy.name) === names.lastIndexOf(policy.name)
+      return unique ? policy : { ...policy, name: `${limiter}/${policy.name}` }
+    }),
+  )
+  const degraded = parts.some(({ decision }) => decision.degraded)
+  if (latest.reason === 'store-error' && !latest.allowed) return { ...latest, policies, degraded }
+  return policies.length === 0 ? { ...latest, degraded } : { ...combine(latest, policies), degraded }
+}

@@ -1,0 +1,71 @@
+/** Every code that a {@link SluiceError} or a warning can carry; each has its own section in `docs/errors.md`. */
+export const errorCodes = [
+  'SLUICE_BAD_CLIENT',
+  'SLUICE_BAD_COST',
+  'SLUICE_BAD_DURATION',
+  'SLUICE_BAD_KEY',
+  'SLUICE_BAD_LIMIT',
+  'SLUICE_BAD_OPTION',
+  'SLUICE_CLOSED',
+  'SLUICE_DUPLICATE_NAME',
+  'SLUICE_DUPLICATE_POLICY',
+  'SLUICE_MEMORY_FULL',
+  'SLUICE_REQUEST_FUNCTION',
+  'SLUICE_STORE_FAILED',
+  'SLUICE_STORE_TIMEOUT',
+  'SLUICE_UNKNOWN_OPTION',
+  'SLUICE_UNKNOWN_PLAN',
+] as const
+
+/** One of {@link errorCodes}. */
+export type ErrorCode = (typeof errorCodes)[number]
+
+const brand = Symbol.for('sluice.error')
+
+/**
+ * The one error class of Sluice: a mistake in the configuration, a bad value from a function of the request, or a
+ * store that did not answer. Being limited is never an error: it is a {@link Decision} with `allowed: false`.
+ */
+export class SluiceError extends Error {
+  /** What went wrong, stable across versions. */
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(`${message} (${code})`, options)
+    this.name = 'SluiceError'
+    this.code = code
+    Object.defineProperty(this, brand, { value: true })
+  }
+
+  /** Recognises errors made by another copy of this package too (a program may load both its ESM and its CJS build). */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[brand] === true
+  }
+}
+
+/** Writes a value the way an error message shows it: short, quoted where it is text, never throwing. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return value.length > 60 ? `"${value.slice(0, 60)}…"` : `"${value}"`
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'function') return `function ${value.name || '(anonymous)'}`
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (typeof value === 'object' && value !== null) return `an object (${Object.keys(value).slice(0, 5).join(', ')})`
+  return String(value)
+}
+
+/** The error for an option whose value cannot be used; `mend` completes the sentence "Expected …". */
+export function badOption(option: string, value: unknown, mend: string): SluiceError {
+  return new SluiceError('SLUICE_BAD_OPTION', `Option \`${option}\` is ${show(value)}. Expected ${mend}.`)
+}
+
+/** Refuses option names that Sluice does not know: a misspelt `limt` must not become "no limit". */
+export function refuseUnknownOptions(what: string, options: object, known: readonly string[]): void {
+  for (const option of Object.keys(options)) {
+    if (!known.includes(option)) {
+      throw new SluiceError(
+        'SLUICE_UNKNOWN_OPTION',
+        `Unknown option \`${option}\` in ${what}. Known options: ${known.join(', ')}.`,
+      )
+    }
+  }
+}

@@ -1,0 +1,16 @@
+import type { Decision } from './decision.js'
+import type { ErrorCode } from './errors.js'
+
+/** What a limiter tells its `onEvent` listener; metrics and logs hang on it. */
+export type SluiceEvent =
+  /** A request was decided. */
+  | { readonly type: 'decision'; readonly limiter: string; readonly decision: Decision }
+  /** The store did not answer, and the request was decided by `onStoreError`; follows the cause of each such decision. */
+  | { readonly type: 'store-error'; readonly limiter: string; readonly error: Error }
+  /** Something is probably not as meant; reported once for each cause. */
+  | { readonly type: 'warning'; readonly limiter: string; readonly code: ErrorCode; readonly message: string }
+
+/** Where warnings go when nobody listens to events: `console` fits. */
+export interface Logger {
+  warn(message: string): void
+}

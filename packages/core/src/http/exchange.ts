@@ -1,0 +1,36 @@
+/** A value, or a promise of it. */
+export type MaybePromise<T> = T | Promise<T>
+
+/** What an extractor may know of a request, whatever the framework. */
+export interface RequestContext {
+  /** The client's address, as far as the framework trusts its proxies. */
+  readonly ip: string | undefined
+  /** The request's plan, where the limiter has plans. */
+  readonly plan: string | undefined
+  /** A header of the request by its lower-case name; repeated headers joined by `, `. */
+  header(name: string): string | undefined
+}
+
+/**
+ * Finds who is counted. The first argument is what the framework's handlers get first (`req`, `request`, `ctx`).
+ * Nothing found (undefined) falls back to the client's address.
+ */
+export type Extractor<Req = unknown> = (request: Req, context: RequestContext) => MaybePromise<string | undefined>
+
+/** One request and its response, as an adapter shows them: all that the core needs of a framework. */
+export interface Exchange<Req = unknown> {
+  /** What the framework's handlers get first. */
+  readonly request: Req
+  /** The same object for one request, however often and wherever it is limited. */
+  readonly identity: object
+  readonly method: string
+  /** The client's address, as far as the framework trusts its proxies. */
+  readonly ip: string | undefined
+  /** Whether the response's headers went out already. */
+  readonly headersSent: boolean
+  /** A header of the request by its lower-case name; repeated headers joined by `, `. */
+  header(name: string): string | undefined
+  /** A header of the response so far; a list joined by `, `. */
+  responseHeader(name: string): string | undefined
+  setResponseHeader(name: string, value: string): void
+}

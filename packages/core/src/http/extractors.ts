@@ -1,0 +1,122 @@
+import { badOption } from '../errors.js'
+import { hash } from '../key.js'
+import type { Extractor, MaybePromise, RequestContext } from './exchange.js'
+import { clientOf } from './ip.js'
+
+/** Options of {@link byIp}. */
+export interface ByIpOptions {
+  /** How many leading bits of an IPv6 address name a client, 1 to 128. Default 64, what one subscriber holds. */
+  ipv6Subnet?: number
+}
+
+/**
+ * Counts by client address (`ip:203.0.113.5`, `ip:2001:db8:1:2::/64`), as the framework resolves it: set the
+ * framework's proxy trust to the number of proxies in front of it. Spellings of one IPv4 address are one client.
+ */
+export function byIp(options: ByIpOptions = {}): Extractor {
+  const { ipv6Subnet = 64 } = options
+  if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 1 || ipv6Subnet > 128) {
+    throw badOption('ipv6Subnet', ipv6Subnet, 'a whole number from 1 to 128')
+  }
+  return (_request, { ip }) => (ip === undefined ? undefined : ipKey(ip, ipv6Subnet))
+}
+
+/** The `ip:` key of an address; also what extractors that find nothing fall back to. */
+export function ipKey(ip: string | undefined, ipv6Subnet = 64): string {
+  return `ip:${ip ? clientOf(ip, ipv6Subnet) : 'unknown'}`
+}
+
+/** Counts by the value of a request header (`header:x-tenant:acme`). Only for headers that a trusted hop sets. */
+export function byHeader(name: string): Extractor {
+  const header = checkHeader('byHeader', name)
+  return (_request, context) => tagged(`header:${header}:`, context.header(header))
+}
+
+/**
+ * Counts by an API key in a request header. The key itself is neither stored nor shown, only its SHA-256 (`key:…`).
+ * A key that nobody verified mints quota: pair it with a limiter by address, or verify it first.
+ */
+export function byApiKey(header: string): Extractor {
+  const name = checkHeader('byApiKey', header)
+  return (_request, context) => {
+    const value = context.header(name)
+    return value ? byApiKey.of(value) : undefined
+  }
+}
+
+/** The key under which {@link byApiKey} counts an API key, for the methods of a limiter. */
+byApiKey.of = (value: string): string => `key:${hash(value)}`
+
+/** Counts by what `user` finds in the request, such as the id of the account (`user:42`). */
+export function byUser<Req>(
+  user: (request: Req) => MaybePromise<string | number | undefined | null>,
+): Extractor<Req> {
+  if (typeof user !== 'function') throw badOption('byUser', user, 'a function of the request')
+  return async (request) => {
+    const id = await user(request)
+    return id === undefined || id === null || id === '' ? undefined : `user:${id}`
+  }
+}
+
+/** Counts all requests of one plan together (`plan:free`). */
+export function byPlan(): Extractor {
+  return (_request, { plan }) => tagged('plan:', plan)
+}
+
+/**
+ * Counts by several extractors at once: a key for each combination of their parts, never the same for two of them.
+ * A part that finds nothing is the client's address.
+ */
+export function compose<Req>(...extractors: readonly Extractor<Req>[]): Extractor<Req> {
+  if (extractors.length === 0 || extractors.some((extractor) => typeof extractor !== 'function')) {
+    throw badOption('compose', extractors, 'at least one extractor, each a function')
+  }
+  return async (request, context) => {
+    const parts = await Promise.all(extractors.map((extractor) => extractor(request, context)))
+    return parts.map((part) => (part ?? ipKey(context.ip)).replace(/[%|]/g, encodeURIComponent)).join('|')
+  }
+}
+
+/** Where {@link planByApiKey} looks an API key up: an object, a Map, or a function. */
+export type PlanLookup =
+  | Readonly<Record<string, string>>
+  | ReadonlyMap<string, string>
+  | ((apiKey: string) => MaybePromise<string | undefined>)
+
+/**
+ * Finds a request's plan by its API key, for the option `plan`. A request without a key, or with one that the lookup
+ * does not know, has no plan of its own and follows `defaultPlan`.
+ * @param options.header the request header that holds the key; default `x-api-key`
+ */
+export function planByApiKey(
+  lookup: PlanLookup,
+  options: { header?: string } = {},
+): (request: unknown, context: RequestContext) => MaybePromise<string | undefined> {
+  const header = checkHeader('header', options.header ?? 'x-api-key')
+  const find = asFunction(lookup)
+  return (_request, context) => {
+    const apiKey = context.header(header)
+    return apiKey ? find(apiKey) : undefined
+  }
+}
+
+function asFunction(lookup: PlanLookup): (apiKey: string) => MaybePromise<string | undefined> {
+  if (typeof lookup === 'function') return lookup
+  if (lookup instanceof Map) return (apiKey) => lookup.get(apiKey)
+  if (typeof lookup !== 'object' || lookup === null) {
+    throw badOption('planByApiKey', lookup, 'an object, a Map or a function from API key to plan')
+  }
+  const plans = new Map(Object.entries(lookup))
+  return (apiKey) => plans.get(apiKey)
+}
+
+function tagged(tag: string, value: string | undefined): string | undefined {
+  return value ? tag + value : undefined
+}
+
+function checkHeader(option: string, name: unknown): string {
+  if (typeof name !== 'string' || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name)) {
+    throw badOption(option, name, 'the name of a request header')
+  }
+  return name.toLowerCase()
+}

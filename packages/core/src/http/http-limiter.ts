@@ -1,0 +1,275 @@
+import { addUp, type Decision } from '../decision.js'
+import { badOption, refuseUnknownOptions, SluiceError, show } from '../errors.js'
+import { allLimiterOptions, Limiter, type LimiterOptions, type LimitRequest } from '../limiter.js'
+import type { Policy } from '../policy.js'
+import { within } from '../within.js'
+import type { Exchange, Extractor, MaybePromise, RequestContext } from './exchange.js'
+import { byIp, ipKey } from './extractors.js'
+import { type HeaderSet, quotaHeaders, type ResponseHeader, resolveHeaderSets, retryAfterSeconds } from './headers.js'
+import { type Refusal, refuse } from './refusal.js'
+
+/** A function of the request, sync or async. Its first argument is what the framework's handlers get first. */
+export type RequestFunction<Req, T> = (request: Req, context: RequestContext) => MaybePromise<T>
+
+/**
+ * The options that every adapter takes beside those of a limiter. Functions of the request that throw, reject, return
+ * a bad value or outlast `timeoutMs` go to the framework's error path as a {@link SluiceError}; nothing is charged.
+ */
+export interface HttpOptions<Req, Handler extends unknown[] = [Req]> {
+  /** A limiter made elsewhere, in place of the options of one. */
+  limiter?: Limiter
+  /** Who is counted. Default `byIp()`. */
+  key?: Extractor<Req>
+  /** Units a request takes: whole, 0 to 10^9. Default 1. */
+  cost?: number | RequestFunction<Req, number>
+  /** The plan whose policies apply. Required with `plans`, unless there is a `defaultPlan`. */
+  plan?: string | RequestFunction<Req, string | undefined>
+  /** The plan of requests whose own is unknown (warned of once) or not given. */
+  defaultPlan?: string
+  /** Only the boolean `true` lets the request pass uncounted. */
+  skip?: RequestFunction<Req, boolean>
+  /** Whether a CORS preflight, which carries no credentials, passes uncounted. Default `'skip'`. */
+  preflight?: 'skip' | 'count'
+  /** Which quota headers to send, if any. Default `['draft-8', 'draft-6']`. */
+  headers?: HeaderSet | readonly HeaderSet[] | false
+  /** Replies to a denied request (429, or 503 when `decision.reason` is `store-error`) in place of Sluice. */
+  onLimited?: (...handler: [...Handler, decision: Decision]) => unknown
+  /** The body of a refusal: text as text/plain, an object as JSON. Default: problem details. */
+  message?: string | object
+  /** The status of a refusal for want of quota, 400 to 599. Default 429. */
+  statusCode?: number
+}
+
+/** All options of an adapter: those of a limiter and its policy, or a `limiter`, and those of HTTP. */
+export type RateLimitOptions<Req, Handler extends unknown[] = [Req]> = HttpOptions<Req, Handler> &
+  LimiterOptions &
+  Partial<Omit<Policy, 'limit'>> & {
+    /** Units per window: a number, or a function of the request for a limiter with a `name`. */
+    limit?: number | RequestFunction<Req, number>
+  }
+
+/** What an adapter must do with a request. */
+export interface HttpOutcome {
+  /** The decision of all limiters on this request so far. */
+  readonly decision: Decision
+  /** The reply to send, if this limiter denied the request; its headers are set. */
+  readonly refusal: Refusal | undefined
+}
+
+/** What is known of one request across the limiters it passes. */
+interface RequestRecord {
+  readonly parts: { readonly limiter: string; readonly decision: Decision }[]
+  readonly outcomes: Map<HttpLimiter<never>, Promise<HttpOutcome>>
+  /** Lists as we last wrote them, so that members of others are kept when ours change. */
+  readonly written: Map<string, string>
+}
+
+const records = new WeakMap<object, RequestRecord>()
+
+const httpOptions = [
+  'limiter',
+  'key',
+  'cost',
+  'limit',
+  'plan',
+  'defaultPlan',
+  'skip',
+  'preflight',
+  'headers',
+  'onLimited',
+  'message',
+  'statusCode',
+]
+
+/** Limits HTTP requests for an adapter, which only translates between its framework and an {@link Exchange}. */
+export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
+  readonly #options: RateLimitOptions<Req, Handler>
+  readonly #limiter: Limiter
+  readonly #key: Extractor<Req>
+  readonly #sets: readonly HeaderSet[]
+
+  /** @throws SluiceError with the option, its value and what is expected */
+  constructor(options: RateLimitOptions<Req, Handler>) {
+    if (typeof options !== 'object' || options === null) {
+      throw badOption('options', options, 'an object such as { limit: 100, window: "1m" }')
+    }
+    this.#options = options
+    this.#limiter = limiterFrom(options)
+    const { key = byIp(), headers = ['draft-8', 'draft-6'], statusCode = 429, preflight = 'skip', message } = options
+    for (const name of ['key', 'skip', 'onLimited'] as const) {
+      const value = options[name]
+      if (value !== undefined && typeof value !== 'function') throw badOption(name, value, 'a function of the request')
+    }
+    if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
+      throw badOption('statusCode', statusCode, 'a status from 400 to 599')
+    }
+    if (preflight !== 'skip' && preflight !== 'count') throw badOption('preflight', preflight, "'skip' or 'count'")
+    if (message !== undefined && typeof message !== 'string' && (typeof message !== 'object' || message === null)) {
+      throw badOption('message', message, 'text or an object')
+    }
+    this.#key = key
+    this.#sets = resolveHeaderSets(headers)
+    this.#checkPlans()
+  }
+
+  /** The limiter behind it, for `refund`, `reset` and the like. */
+  get limiter(): Limiter {
+    return this.#limiter
+  }
+
+  /**
+   * Decides a request, sets the headers of the response, and tells what to reply if it is denied. A request that
+   * passes here again is not charged again.
+   * @throws SluiceError when a function of the request failed
+   */
+  async handle(exchange: Exchange<Req>): Promise<HttpOutcome> {
+    let record = records.get(exchange.identity)
+    if (!record) {
+      record = { parts: [], outcomes: new Map(), written: new Map() }
+      records.set(exchange.identity, record)
+    }
+    const earlier = record.outcomes.get(this as never)
+    if (earlier) return { decision: (await earlier).decision, refusal: undefined }
+    const outcome = this.#limit(exchange, record)
+    record.outcomes.set(this as never, outcome)
+    return outcome
+  }
+
+  async #limit(exchange: Exchange<Req>, record: RequestRecord): Promise<HttpOutcome> {
+    const own = await this.#decide(exchange)
+    record.parts.push({ limiter: this.#limiter.name, decision: own })
+    const decision = addUp(record.parts)
+    if (!exchange.headersSent) this.#setHeaders(exchange, record, decision)
+    if (own.allowed) return { decision, refusal: undefined }
+    const { statusCode = 429, message } = this.#options
+    return { decision, refusal: refuse(decision, statusCode, message, exchange.header('accept')) }
+  }
+
+  async #decide(exchange: Exchange<Req>): Promise<Decision> {
+    const { skip, plan: planOption, defaultPlan, cost: costOption, limit: limitOption, preflight } = this.#options
+    if (preflight !== 'count' && isPreflight(exchange)) return this.#limiter.skip('')
+    const context = {
+      ip: exchange.ip,
+      plan: undefined as string | undefined,
+      header: (name: string) => exchange.header(name),
+    }
+    if (skip && (await this.#ask('skip', skip, exchange, context)) === true) return this.#limiter.skip('')
+    if (planOption !== undefined || defaultPlan !== undefined) {
+      const plan = typeof planOption === 'function' ? await this.#ask('plan', planOption, exchange, context) : planOption
+      context.plan = this.#knownPlan(plan)
+    }
+    const request: LimitRequest = { key: (await this.#ask('key', this.#key, exchange, context)) ?? ipKey(exchange.ip) }
+    if (context.plan !== undefined) request.plan = context.plan
+    if (costOption !== undefined) {
+      request.cost = typeof costOption === 'function' ? await this.#ask('cost', costOption, exchange, context) : costOption
+    }
+    if (typeof limitOption === 'function') {
+      request.limit = await this.#ask('limit', limitOption, exchange, context)
+    }
+    return this.#limiter.consume(request)
+  }
+
+  /** Calls a function of the request within the budget. */
+  async #ask<T>(
+    option: string,
+    ask: RequestFunction<Req, T>,
+    exchange: Exchange<Req>,
+    context: RequestContext,
+  ): Promise<T> {
+    const failed = (what: string, cause?: unknown): SluiceError =>
+      new SluiceError('SLUICE_REQUEST_FUNCTION', `Option \`${option}\` of limiter ${show(this.#limiter.name)} ${what}`, { cause })
+    try {
+      const value = ask(exchange.request, context)
+      if (!(value instanceof Promise)) return value
+      const { timeoutMs } = this.#limiter
+      return await within(value, timeoutMs, () => failed(`did not settle within ${timeoutMs} ms`))
+    } catch (error) {
+      throw error instanceof SluiceError ? error : failed('threw', error)
+    }
+  }
+
+  #knownPlan(plan: unknown): string | undefined {
+    const { defaultPlan } = this.#options
+    if (this.#limiter.hasPlan(plan) || defaultPlan === undefined) return plan as string | undefined
+    if (plan !== undefined) {
+      this.#limiter.warn('SLUICE_UNKNOWN_PLAN', `no plan is called ${show(plan)}, so \`defaultPlan\` applies`)
+    }
+    return defaultPlan
+  }
+
+  #setHeaders(exchange: Exchange<Req>, record: RequestRecord, decision: Decision): void {
+    const headers = quotaHeaders(decision, this.#sets)
+    const retryAfter = retryAfterSeconds(decision)
+    for (const header of headers) {
+      exchange.setResponseHeader(header.name, header.list ? merge(exchange, record, header) : header.value)
+    }
+    const exposed = headers.map((header) => header.name)
+    if (!decision.allowed) exchange.setResponseHeader('Cache-Control', 'no-store')
+    if (retryAfter !== undefined) {
+      exchange.setResponseHeader('Retry-After', String(retryAfter))
+      exposed.push('Retry-After')
+    }
+    if (exposed.length > 0 && exchange.responseHeader('access-control-allow-origin') !== undefined) expose(exchange, exposed)
+  }
+
+  #checkPlans(): void {
+    const { plan, defaultPlan } = this.#options
+    if (!this.#limiter.hasPlans) {
+      if (plan !== undefined) throw badOption('plan', plan, 'a limiter with `plans`')
+      if (defaultPlan !== undefined) throw badOption('defaultPlan', defaultPlan, 'a limiter with `plans`')
+      return
+    }
+    if (defaultPlan !== undefined && !this.#limiter.hasPlan(defaultPlan)) {
+      throw badOption('defaultPlan', defaultPlan, 'the name of one of `plans`')
+    }
+    if (typeof plan !== 'function' && !this.#limiter.hasPlan(plan ?? defaultPlan)) {
+      throw badOption('plan', plan, 'the name of one of `plans`, or a function of the request that returns it')
+    }
+  }
+}
+
+/** The limiter that the options name or describe. */
+function limiterFrom<Req, Handler extends unknown[]>(options: RateLimitOptions<Req, Handler>): Limiter {
+  const { limiter, limit } = options
+  if (limiter !== undefined) {
+    if (!(limiter instanceof Limiter)) throw badOption('limiter', limiter, 'a Limiter')
+    refuseUnknownOptions('rateLimit({ limiter })', options, httpOptions)
+    if (limit !== undefined && typeof limit !== 'function') {
+      throw badOption('limit', limit, 'a function of the request, since `limiter` brings its own number')
+    }
+    return limiter
+  }
+  refuseUnknownOptions('rateLimit()', options, [...httpOptions, ...allLimiterOptions])
+  const given = Object.entries(options).filter(([option]) => allLimiterOptions.includes(option))
+  const limiterOptions = Object.fromEntries(given) as LimiterOptions & Partial<Policy>
+  if (typeof limit === 'function') {
+    if (options.name === undefined) throw badOption('name', undefined, 'a name, since `limit` is a function')
+    limiterOptions.limit = placeholderLimit
+  }
+  return new Limiter(limiterOptions)
+}
+
+/** Stands for a limit that each request brings itself. */
+const placeholderLimit = 1e9
+
+function isPreflight(exchange: Exchange): boolean {
+  return exchange.method === 'OPTIONS' && exchange.header('access-control-request-method') !== undefined
+}
+
+/** Our members of a list field after those of others. */
+function merge(exchange: Exchange, record: RequestRecord, { name, value }: ResponseHeader): string {
+  const present = exchange.responseHeader(name)
+  const ours = record.written.get(name)
+  record.written.set(name, value)
+  if (!present || present === ours) return value
+  return ours !== undefined && present.includes(ours) ? present.replace(ours, () => value) : `${present}, ${value}`
+}
+
+/** Lets scripts of other origins read our headers. */
+function expose(exchange: Exchange, names: readonly string[]): void {
+  const present = exchange.responseHeader('access-control-expose-headers')
+  const known = (present ?? '').toLowerCase().split(/\s*,\s*/)
+  const missing = names.filter((name) => !known.includes(name.toLowerCase()))
+  if (missing.length === 0) return
+  exchange.setResponseHeader('Access-Control-Expose-Headers', [...(present ? [present] : []), ...missing].join(', '))
+}

@@ -1,0 +1,121 @@
+import type { AlgorithmDefinition, Rule } from './algorithms/algorithm.js'
+import type { BucketOptions } from './algorithms/bucket.js'
+import type { FixedWindowOptions } from './algorithms/fixed-window/fixed-window.js'
+import { type Algorithm, algorithms } from './algorithms/index.js'
+import { type Duration, formatDuration, parseDuration } from './duration.js'
+import { badOption, refuseUnknownOptions } from './errors.js'
+import { encodeName } from './key.js'
+
+/** A named rule: an algorithm and its numbers. */
+export interface Policy extends BucketOptions, FixedWindowOptions {
+  /**
+   * Names the policy in headers, decisions and keys: 1 to 64 printable ASCII characters. Default: its numbers,
+   * `100-per-1m`.
+   */
+  name?: string
+  /** How units are counted. Default `'sliding-window-counter'`. */
+  algorithm?: Algorithm
+  /** Units per window: whole, 0 to 10^9. 0 refuses everything. */
+  limit: number
+  /** Length of the window: 1 ms to 400 days. */
+  window: Duration
+  /** Decide and report, never refuse. Default false. */
+  shadow?: boolean
+}
+
+/** A policy whose options were read, checked and turned into the constants of its algorithm. */
+export interface ResolvedPolicy {
+  /** The name in headers and decisions. */
+  readonly name: string
+  readonly algorithm: Algorithm
+  readonly limit: number
+  readonly windowMs: number
+  /** The most units that can pass at once: the limit, or a bucket's burst. */
+  readonly burst: number
+  readonly shadow: boolean
+  /** The end of the policy's keys: its name or place, and the code and window of its algorithm. */
+  readonly keySuffix: string
+  readonly step: AlgorithmDefinition['step']
+  readonly rule: Rule
+  /** What the Redis script is given of this policy. */
+  readonly wire: readonly (string | number)[]
+  /** The same policy with another limit, for a limit that depends on the request. */
+  withLimit(limit: number): ResolvedPolicy
+}
+
+const commonOptions = ['name', 'algorithm', 'limit', 'window', 'shadow']
+const maxLimit = 1e9
+const maxWindowMs = 400 * 86_400_000
+
+/** The options of every algorithm, for the check of unknown ones. */
+export const policyOptions: readonly string[] = [
+  ...new Set([...commonOptions, ...Object.values(algorithms).flatMap((algorithm) => algorithm.options)]),
+]
+
+/** Whether `limit` is one that a policy can have. */
+export function isLimit(limit: unknown): limit is number {
+  return Number.isInteger(limit) && (limit as number) >= 0 && (limit as number) <= maxLimit
+}
+
+/**
+ * Reads and checks a policy.
+ * @param keyName what stands for the policy in keys, when that is not its name
+ * @throws SluiceError with the option, its value and what is expected
+ */
+export function resolvePolicy(policy: Policy, keyName?: string): ResolvedPolicy {
+  if (typeof policy !== 'object' || policy === null) {
+    throw badOption('policy', policy, 'an object such as { limit: 100, window: "1m" }')
+  }
+  const { algorithm = 'sliding-window-counter', limit, shadow = false } = policy
+  if (typeof algorithm !== 'string' || !Object.hasOwn(algorithms, algorithm)) {
+    throw badOption('algorithm', algorithm, `one of ${Object.keys(algorithms).join(', ')}`)
+  }
+  const definition: AlgorithmDefinition = algorithms[algorithm]
+  refuseUnknownOptions(`a ${algorithm} policy`, policy, [...commonOptions, ...definition.options])
+  if (!isLimit(limit)) throw badOption('limit', limit, 'a whole number from 0 to 1,000,000,000')
+  const windowMs = parseDuration('window', policy.window)
+  if (windowMs > maxWindowMs) throw badOption('window', policy.window, 'at most 400 days')
+  if (typeof shadow !== 'boolean') throw badOption('shadow', shadow, 'true or false')
+  const name = checkName('name', policy.name ?? `${limit}-per-${formatDuration(windowMs)}`)
+  const keySuffix = `${encodeName(keyName ?? name)}:${definition.code}${windowMs}`
+  return build({ definition, algorithm, name, windowMs, shadow, keySuffix, options: { ...policy } }, limit)
+}
+
+interface Parts {
+  readonly definition: AlgorithmDefinition
+  readonly algorithm: Algorithm
+  readonly name: string
+  readonly windowMs: number
+  readonly shadow: boolean
+  readonly keySuffix: string
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+function build(parts: Parts, limit: number): ResolvedPolicy {
+  const { definition, algorithm, name, windowMs, shadow, keySuffix, options } = parts
+  const windowUs = windowMs * 1000
+  // A limit of 0 never reaches the step; its other options are checked all the same.
+  const rule = definition.resolve({ limit: Math.max(limit, 1), windowUs, options })
+  const burst = limit === 0 ? 0 : rule.burst
+  return Object.freeze({
+    name,
+    algorithm,
+    limit,
+    windowMs,
+    burst,
+    shadow,
+    keySuffix,
+    step: definition.step,
+    rule,
+    wire: Object.freeze([definition.code, shadow ? 1 : 0, limit, windowUs, burst, ...rule.wire]),
+    withLimit: (other: number) => build(parts, other),
+  })
+}
+
+/** Checks a name that goes into headers and keys. */
+export function checkName(option: string, name: unknown): string {
+  if (typeof name !== 'string' || !/^[\x20-\x7e]{1,64}$/.test(name)) {
+    throw badOption(option, name, '1 to 64 printable ASCII characters')
+  }
+  return name
+}

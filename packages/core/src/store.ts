@@ -1,0 +1,60 @@
+import type { ErrorCode } from './errors.js'
+import type { ResolvedPolicy } from './policy.js'
+
+/** One policy to decide for one key. All checks of a call ask for the same units. */
+export interface Check {
+  /** The store key, unique to the key, limiter and policy; see `docs/guide/keys.md`. */
+  readonly key: string
+  readonly policy: ResolvedPolicy
+  /** Fewer units than this are refused. A plain decision asks `least` = `most` = cost. */
+  readonly least: number
+  /** Units to take if there are as many; a lease takes what there is from `least` up to this. */
+  readonly most: number
+}
+
+/** What a store may spend on a call. */
+export interface ConsumeOptions {
+  /** The budget in milliseconds: a call that reaches the store later must not charge. */
+  readonly timeoutMs: number
+  /** Hears of a likely mistake that the call revealed; the limiter reports it once. */
+  warn?(code: ErrorCode, message: string): void
+}
+
+/** A store's answer for one check. All times are whole microseconds, counted from `atUs`. */
+export interface Verdict {
+  /** Whether this policy would admit, whatever the other checks of the call say. */
+  readonly allowed: boolean
+  /** Units charged (by peek: that would be charged); 0 when any check refused. */
+  readonly granted: number
+  /** The largest cost that would pass now, after this call. */
+  readonly remaining: number
+  /** Until the same cost could pass if nobody else came; 0 when allowed, -1 when it never can. */
+  readonly retryUs: number
+  /** Until `remaining` would grow; 0 when it is whole. */
+  readonly replenishUs: number
+  /** Until the key would be as if never used. */
+  readonly resetUs: number
+  /** How long the accepted request must wait before it may run. */
+  readonly delayUs: number
+  /** The store's clock at the decision, in microseconds since the epoch. */
+  readonly atUs: number
+}
+
+/**
+ * Where the counts live. A store runs the step of each check's policy atomically; it knows no algorithm, and an
+ * algorithm knows no store.
+ */
+export interface Store {
+  /** Whether other processes count in it too. */
+  readonly shared: boolean
+  /**
+   * Charges all checks or none: none if any check whose policy is not `shadow` is refused. A shadow check that is
+   * refused is reported and not charged.
+   * @throws when the store cannot answer; being refused is never an exception
+   */
+  consume(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]>
+  /** Answers as {@link Store.consume} would, and charges nothing. */
+  peek(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]>
+  /** Gives back what the store itself opened. Idempotent. */
+  close(): Promise<void>
+}

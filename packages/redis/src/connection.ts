@@ -1,0 +1,115 @@
+import { SluiceError } from '@sluice/core'
+import type { Redis, RedisOptions } from 'ioredis'
+import { script, scriptSha1 } from './script.generated.js'
+
+/**
+ * A connection of the store's own: it fails at once where a user's may wait, so that a decision keeps its budget, and
+ * never sends a command twice, which would charge twice.
+ */
+export function duplicateFor(client: Redis): Redis {
+  const options: RedisOptions = {
+    enableOfflineQueue: false,
+    enableAutoPipelining: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    retryStrategy: (attempt) => Math.min(50 * attempt, 500),
+    lazyConnect: false,
+  }
+  return client.duplicate(options)
+}
+
+/** Runs the script on a connection and keeps track of the server's clock. */
+export class Connection {
+  readonly #client: Redis
+  readonly #owned: boolean
+  /** Fulfilled while the server can be asked and its clock is known; rejected while it is away. */
+  #link: Promise<void>
+  /** The server's TIME when last heard of, and the local monotonic time then. */
+  #heard = { serverUs: 0, atMs: 0 }
+  #lastError: Error | undefined
+
+  constructor(client: Redis, owned: boolean) {
+    this.#client = client
+    this.#owned = owned
+    this.#link = client.status === 'ready' ? this.#synchronise() : this.#firstContact()
+    this.#link.catch(ignore)
+    client.on('ready', this.#onReady)
+    client.on('close', this.#onClose)
+    // A lost connection is an answer to those who wait for it, not an event that ends the process.
+    if (owned) client.on('error', this.#onError)
+    if (client.status === 'wait') client.connect().catch(ignore)
+  }
+
+  /**
+   * Runs the script.
+   * @param argument makes the script's argument once the server's clock is known
+   * @throws SluiceError `SLUICE_STORE_FAILED` with the client's error as its cause
+   */
+  async run(keys: readonly string[], argument: () => string): Promise<Buffer> {
+    try {
+      await this.#link
+      const call = [keys.length, ...keys, argument()] as const
+      const reply = await this.#client.callBuffer('evalsha', [scriptSha1, ...call]).catch((error: Error) => {
+        // A server that restarted or was failed over to has not seen the script.
+        if (!error.message.startsWith('NOSCRIPT')) throw error
+        return this.#client.callBuffer('eval', [script, ...call])
+      })
+      return reply as Buffer
+    } catch (error) {
+      if (error instanceof SluiceError) throw error
+      throw new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${(error as Error).message}`, { cause: error })
+    }
+  }
+
+  /** Remembers the server's clock as heard in a reply. */
+  heard(serverUs: number): void {
+    this.#heard = { serverUs, atMs: performance.now() }
+  }
+
+  /** The server's clock now, in microseconds, never ahead of it while it runs as fast as ours. */
+  serverUs(): number {
+    return Math.floor(this.#heard.serverUs + (performance.now() - this.#heard.atMs) * 1000)
+  }
+
+  close(): void {
+    this.#client.off('ready', this.#onReady)
+    if (this.#owned) this.#client.disconnect()
+    else this.#client.off('close', this.#onClose)
+    this.#link = Promise.reject(new SluiceError('SLUICE_CLOSED', 'This RedisStore was closed'))
+    this.#link.catch(ignore)
+  }
+
+  /** Waits for the first attempt to connect, however it ends. */
+  #firstContact(): Promise<void> {
+    const contact = new Promise<void>((resolve, reject) => {
+      this.#client.once('ready', resolve)
+      this.#client.once('close', () => reject(this.#away()))
+    })
+    return contact.then(() => this.#link)
+  }
+
+  async #synchronise(): Promise<void> {
+    const [seconds, microseconds] = await this.#client.time()
+    this.heard(Number(seconds) * 1_000_000 + Number(microseconds))
+  }
+
+  #away(): SluiceError {
+    return new SluiceError('SLUICE_STORE_FAILED', 'Redis is not connected', { cause: this.#lastError })
+  }
+
+  readonly #onReady = (): void => {
+    this.#link = this.#synchronise()
+    this.#link.catch(ignore)
+  }
+
+  readonly #onClose = (): void => {
+    this.#link = Promise.reject(this.#away())
+    this.#link.catch(ignore)
+  }
+
+  readonly #onError = (error: Error): void => {
+    this.#lastError = error
+  }
+}
+
+function ignore(): void {}
