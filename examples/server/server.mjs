@@ -1,12 +1,6 @@
 // One route for each algorithm, a login route and tiered plans by API key. Counts in memory, or in Redis when
 // REDIS_URL is set: then any number of these servers share every limit.
-import {
-  byApiKey,
-  byIp,
-  definePlans,
-  planByApiKey,
-  rateLimit,
-} from '@sluice/express'
+import { byApiKey, byIp, definePlans, planByApiKey, rateLimit } from '@sluice/express'
 import { RedisStore } from '@sluice/redis'
 import express from 'express'
 import { Redis } from 'ioredis'
@@ -80,7 +74,14 @@ app.post('/login', login, (_req, res) => {
 // Keys that nobody verified must not mint quota, so the address is limited before them.
 const tiers = [
   rateLimit({ store, name: 'api-ip', limit: 300, window: '1m' }),
-  rateLimit({ store, name: 'api', plans, plan: planByApiKey(apiKeys), defaultPlan: 'free', key: byApiKey('x-api-key') }),
+  rateLimit({
+    store,
+    name: 'api',
+    plans,
+    plan: planByApiKey(apiKeys),
+    defaultPlan: 'free',
+    key: byApiKey('x-api-key'),
+  }),
 ]
 app.get('/api', tiers, (req, res) => {
   res.json({ plan: req.rateLimit.plan, remaining: req.rateLimit.remaining })
@@ -90,7 +91,8 @@ const server = app.listen(port, '127.0.0.1', (error) => {
   if (error?.code === 'EADDRINUSE') stop(`Port ${port} is in use. Choose another: PORT=3001 npm start`)
   if (error) stop(`Cannot listen on port ${port}: ${error.message}`)
   const url = `http://127.0.0.1:${server.address().port}`
-  const repeat = (times, request) => `  for i in $(seq ${times}); do curl -si ${request} | head -n 12; echo; done`
+  const repeat = (times, request) =>
+    `  for i in $(seq ${times}); do curl -si ${request} | head -n 12; echo; done`
   console.log(`Sluice example listening on ${url}, counting in ${store ? 'Redis' : 'memory'}`)
   console.log('\nEach line ends in a 429 with its headers:')
   for (const algorithm of Object.keys(algorithms)) console.log(repeat(6, `${url}/${algorithm}`))

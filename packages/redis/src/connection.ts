@@ -14,6 +14,8 @@ export function duplicateFor(client: Redis): Redis {
     autoResendUnfulfilledCommands: false,
     retryStrategy: (attempt) => Math.min(50 * attempt, 500),
     lazyConnect: false,
+    // The client holds a process open for this long after the end of a connection that was lost already.
+    disconnectTimeout: 100,
   }
   return client.duplicate(options)
 }
@@ -24,15 +26,21 @@ export class Connection {
   readonly #owned: boolean
   /** Fulfilled while the server can be asked and its clock is known; rejected while it is away. */
   #link: Promise<void>
+  /** Ends the wait of calls made before the first attempt to connect ended. */
+  #settleFirst: (link: Promise<void>) => void = ignore
   /** The server's TIME when last heard of, and the local monotonic time then. */
   #heard = { serverUs: 0, atMs: 0 }
   #lastError: Error | undefined
+  #closed = false
 
   constructor(client: Redis, owned: boolean) {
     this.#client = client
     this.#owned = owned
-    this.#link = client.status === 'ready' ? this.#synchronise() : this.#firstContact()
+    this.#link = new Promise((resolve) => {
+      this.#settleFirst = resolve
+    })
     this.#link.catch(ignore)
+    if (client.status === 'ready') this.#onReady()
     client.on('ready', this.#onReady)
     client.on('close', this.#onClose)
     // A lost connection is an answer to those who wait for it, not an event that ends the process.
@@ -57,7 +65,9 @@ export class Connection {
       return reply as Buffer
     } catch (error) {
       if (error instanceof SluiceError) throw error
-      throw new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${(error as Error).message}`, { cause: error })
+      throw new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${(error as Error).message}`, {
+        cause: error,
+      })
     }
   }
 
@@ -72,20 +82,18 @@ export class Connection {
   }
 
   close(): void {
+    if (this.#closed) return
+    this.#closed = true
     this.#client.off('ready', this.#onReady)
+    this.#client.off('close', this.#onClose)
     if (this.#owned) this.#client.disconnect()
-    else this.#client.off('close', this.#onClose)
-    this.#link = Promise.reject(new SluiceError('SLUICE_CLOSED', 'This RedisStore was closed'))
-    this.#link.catch(ignore)
+    this.#become(Promise.reject(new SluiceError('SLUICE_CLOSED', 'This RedisStore was closed')))
   }
 
-  /** Waits for the first attempt to connect, however it ends. */
-  #firstContact(): Promise<void> {
-    const contact = new Promise<void>((resolve, reject) => {
-      this.#client.once('ready', resolve)
-      this.#client.once('close', () => reject(this.#away()))
-    })
-    return contact.then(() => this.#link)
+  #become(link: Promise<void>): void {
+    link.catch(ignore)
+    this.#link = link
+    this.#settleFirst(link)
   }
 
   async #synchronise(): Promise<void> {
@@ -97,15 +105,9 @@ export class Connection {
     return new SluiceError('SLUICE_STORE_FAILED', 'Redis is not connected', { cause: this.#lastError })
   }
 
-  readonly #onReady = (): void => {
-    this.#link = this.#synchronise()
-    this.#link.catch(ignore)
-  }
+  readonly #onReady = (): void => this.#become(this.#synchronise())
 
-  readonly #onClose = (): void => {
-    this.#link = Promise.reject(this.#away())
-    this.#link.catch(ignore)
-  }
+  readonly #onClose = (): void => this.#become(Promise.reject(this.#away()))
 
   readonly #onError = (error: Error): void => {
     this.#lastError = error

@@ -62,7 +62,11 @@ export class RedisStore implements Store {
     this.#connection.close()
   }
 
-  async #decide(checks: readonly Check[], { timeoutMs }: ConsumeOptions, charge: boolean): Promise<readonly Verdict[]> {
+  async #decide(
+    checks: readonly Check[],
+    { timeoutMs }: ConsumeOptions,
+    charge: boolean,
+  ): Promise<readonly Verdict[]> {
     const keys = checks.map(({ key }) => this.#prefix + key)
     const deadlineMs = performance.now() + timeoutMs
     // A server whose clock was set forward finds the first call late; its reply tells its clock, and the second fits.
@@ -81,7 +85,12 @@ export class RedisStore implements Store {
 
 function checkClient(client: unknown): void {
   const { duplicate, callBuffer, status, isCluster } = (client ?? {}) as Partial<Redis>
-  if (isCluster || typeof duplicate !== 'function' || typeof callBuffer !== 'function' || typeof status !== 'string') {
+  if (
+    isCluster ||
+    typeof duplicate !== 'function' ||
+    typeof callBuffer !== 'function' ||
+    typeof status !== 'string'
+  ) {
     throw new SluiceError(
       'SLUICE_BAD_CLIENT',
       `The client of RedisStore is ${isCluster ? 'a Cluster' : show(client)}. Expected an ioredis client, \`new Redis(url)\``,
