@@ -77,14 +77,24 @@ function toModule(script) {
 function lint(variant, script) {
   const globals = ['redis', 'KEYS', 'ARGV', 'cjson', 'cmsgpack', 'struct', 'bit']
   const options = ['--no-config', '--no-color', '--quiet', '--std', 'lua51', '--read-globals', ...globals]
-  const { error, status } = spawnSync('luacheck', ['-', '--filename', `${variant} script`, ...options], {
-    input: script,
-    stdio: ['pipe', 2, 2],
-  })
+  const { error, status, stdout } = spawnSync(
+    'luacheck',
+    ['-', '--filename', `${variant} script`, ...options],
+    {
+      input: script,
+      encoding: 'utf8',
+      stdio: ['pipe', 'pipe', 2],
+    },
+  )
   if (error) fail('luacheck is missing: install it (on Debian: apt-get install lua-check).')
   if (status !== 0) {
-    const numbered = script.split('\n').map((line, i) => `${i + 1}: ${line}`)
-    fail(`luacheck does not accept the ${variant} script:\n${numbered.join('\n')}`)
+    // The numbers are those of the assembled text, which is in no file as such: show the lines.
+    const lines = script.split('\n')
+    const shown = stdout.replace(
+      /^.*:(\d+):\d+: .*$/gm,
+      (finding, line) => `${finding}\n      ${lines[line - 1]}`,
+    )
+    fail(`luacheck does not accept the ${variant} script:\n${shown}`)
   }
 }
 

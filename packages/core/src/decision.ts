@@ -96,7 +96,8 @@ export function decideFrom(
       shadow: policy.shadow,
     }
   })
-  return combine({ ...subject, source: 'store', degraded: false, atMs: Math.floor((verdicts[0] as Verdict).atUs / 1000) }, parts)
+  const atMs = Math.floor((verdicts[0] as Verdict).atUs / 1000)
+  return combine({ key: subject.key, plan: subject.plan, source: 'store', degraded: false, atMs }, parts)
 }
 
 type Origin = Subject & Pick<Decision, 'source' | 'degraded' | 'atMs'>
@@ -105,8 +106,13 @@ type Origin = Subject & Pick<Decision, 'source' | 'degraded' | 'atMs'>
 function combine(origin: Origin, policies: readonly PolicyDecision[]): Decision {
   const described = describe(policies)
   const allowed = described?.allowed ?? true
+  // Written out, here and below: spreading an object costs more than all the rest of a decision.
   return {
-    ...origin,
+    key: origin.key,
+    plan: origin.plan,
+    source: origin.source,
+    degraded: origin.degraded,
+    atMs: origin.atMs,
     allowed,
     reason: allowed ? 'ok' : described?.retryAfterMs === Number.POSITIVE_INFINITY ? 'cost' : 'quota',
     limit: described?.burst ?? Number.POSITIVE_INFINITY,
@@ -123,7 +129,7 @@ function combine(origin: Origin, policies: readonly PolicyDecision[]): Decision 
  * The one policy that older headers and the numbers of a decision describe: of those that deny the one with the
  * longest wait, else the one with the least remaining; ties go to the longer reset. Shadow policies are left out.
  */
-function describe(policies: readonly PolicyDecision[]): PolicyDecision | undefined {
+export function describe(policies: readonly PolicyDecision[]): PolicyDecision | undefined {
   let described: PolicyDecision | undefined
   for (const policy of policies) {
     if (!policy.shadow && (described === undefined || tighter(policy, described))) described = policy
@@ -146,7 +152,8 @@ export function decideWithoutPolicy(
   atMs: number,
 ): Decision {
   return {
-    ...subject,
+    key: subject.key,
+    plan: subject.plan,
     allowed,
     reason,
     source: 'none',

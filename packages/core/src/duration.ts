@@ -15,14 +15,24 @@ const withUnit = /^\d+(\.\d+)?\s*[a-z]+$/i
  */
 export function parseDuration(option: string, value: unknown): number {
   const milliseconds =
-    typeof value === 'string' && withUnit.test(value) ? ms(value as ms.StringValue) : typeof value === 'number' ? value : Number.NaN
+    typeof value === 'string' && withUnit.test(value)
+      ? fromText(value)
+      : typeof value === 'number'
+        ? value
+        : Number.NaN
   if (!Number.isSafeInteger(milliseconds) || milliseconds < 1) {
     throw new SluiceError(
       'SLUICE_BAD_DURATION',
       `Option \`${option}\` is ${show(value)}. Expected whole milliseconds of at least 1 as a number, or text with a unit such as '90s', '15m', '1h' or '1d'.`,
+      { path: [option] },
     )
   }
   return milliseconds
+}
+
+/** Rounded to the microsecond: 1.1 hours in doubles is a little more than 3,960,000 ms. */
+function fromText(text: string): number {
+  return Math.round(ms(text as ms.StringValue) * 1000) / 1000
 }
 
 const units = [

@@ -19,7 +19,7 @@ local time = redis.call('TIME') -- @live
 local now = time[1] * 1000000 + time[2] -- @live
 --@timed local now = tonumber(ARGV[2])
 
--- floor(a * b / c), exact past 2^53 too: long division in base 128 (a < 2^35, b and c < 2^46).
+-- floor(a * b / c), exact past 2^53 too: long division in base 128 (a < 2^35, b and c <= 400 days).
 local function muldiv(a, b, c)
   if a * b < 9007199254740992 then
     return floor(a * b / c)
@@ -34,7 +34,8 @@ local function muldiv(a, b, c)
   return quotient
 end
 
--- One policy's answer: allowed, remaining, retry, replenish, reset, delay, and the state to store once charged.
+-- One policy's answer: allowed, remaining, retry, replenish, reset, delay, the state to store once charged, and how
+-- long in us to keep it if not until reset.
 -- Each algorithm is a branch with raw (stored value or false), cost, policy, limit, window and burst in scope.
 local function step(raw, cost, policy)
   local code, limit, window, burst = policy[1], policy[3], policy[4], policy[5]
@@ -91,7 +92,7 @@ while at < size do
         end
         local state = answer[7]
         if charge and state then
-          local ttl = ceil(answer[5] / 1000) + 1000
+          local ttl = ceil((answer[8] or answer[5]) / 1000) + 1000
           --@timed ttl = ttl + 3600000
           redis.call('SET', key, state, 'PX', ttl)
           written[key] = state

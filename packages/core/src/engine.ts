@@ -37,9 +37,9 @@ export function decide(checks: readonly Check[], states: readonly unknown[], now
   })
   return trials.map(({ units, answer }, i) => {
     const granted = answer.allowed && admitted ? Math.min(units, lease) : 0
-    const final =
+    const { allowed, remaining, retryUs, replenishUs, resetUs, delayUs, next } =
       answer.allowed && granted < units ? run(checks[i] as Check, states[i], nowUs, granted) : answer
-    return { ...final, granted, atUs: nowUs }
+    return { allowed, granted, remaining, retryUs, replenishUs, resetUs, delayUs, atUs: nowUs, next }
   })
 }
 

@@ -6,13 +6,16 @@ export const errorCodes = [
   'SLUICE_BAD_KEY',
   'SLUICE_BAD_LIMIT',
   'SLUICE_BAD_OPTION',
+  'SLUICE_BAD_PLANS_FILE',
   'SLUICE_CLOSED',
   'SLUICE_DUPLICATE_NAME',
   'SLUICE_DUPLICATE_POLICY',
   'SLUICE_MEMORY_FULL',
+  'SLUICE_MISSING_PEER',
   'SLUICE_REQUEST_FUNCTION',
   'SLUICE_STORE_FAILED',
   'SLUICE_STORE_TIMEOUT',
+  'SLUICE_TRUSTS_EVERY_PROXY',
   'SLUICE_UNKNOWN_OPTION',
   'SLUICE_UNKNOWN_PLAN',
 ] as const
@@ -22,6 +25,14 @@ export type ErrorCode = (typeof errorCodes)[number]
 
 const brand = Symbol.for('sluice.error')
 
+/** What a {@link SluiceError} can carry beside its code and message. */
+export interface SluiceErrorOptions {
+  /** The error behind this one. */
+  cause?: unknown
+  /** See {@link SluiceError.path}. */
+  path?: readonly (string | number)[]
+}
+
 /**
  * The one error class of Sluice: a mistake in the configuration, a bad value from a function of the request, or a
  * store that did not answer. Being limited is never an error: it is a {@link Decision} with `allowed: false`.
@@ -29,11 +40,17 @@ const brand = Symbol.for('sluice.error')
 export class SluiceError extends Error {
   /** What went wrong, stable across versions. */
   readonly code: ErrorCode
+  /**
+   * Where in the options the mistake is: `['pro', 1, 'limit']` for the limit of the second policy of plan `pro`.
+   * Empty when it is in no option.
+   */
+  readonly path: readonly (string | number)[]
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
-    super(`${message} (${code})`, options)
+  constructor(code: ErrorCode, message: string, options: SluiceErrorOptions = {}) {
+    super(`${message} (${code})`, 'cause' in options ? { cause: options.cause } : undefined)
     this.name = 'SluiceError'
     this.code = code
+    this.path = options.path ?? []
     Object.defineProperty(this, brand, { value: true })
   }
 
@@ -43,19 +60,26 @@ export class SluiceError extends Error {
   }
 }
 
+/** The message of an error without the code at its end, to be part of another message. */
+export function withoutCode(error: SluiceError): string {
+  return error.message.slice(0, -` (${error.code})`.length)
+}
+
 /** Writes a value the way an error message shows it: short, quoted where it is text, never throwing. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return value.length > 60 ? `"${value.slice(0, 60)}…"` : `"${value}"`
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'function') return `function ${value.name || '(anonymous)'}`
   if (Array.isArray(value)) return `an array of ${value.length}`
-  if (typeof value === 'object' && value !== null) return `an object (${Object.keys(value).slice(0, 5).join(', ')})`
+  if (typeof value === 'object' && value !== null)
+    return `an object (${Object.keys(value).slice(0, 5).join(', ')})`
   return String(value)
 }
 
 /** The error for an option whose value cannot be used; `mend` completes the sentence "Expected …". */
 export function badOption(option: string, value: unknown, mend: string): SluiceError {
-  return new SluiceError('SLUICE_BAD_OPTION', `Option \`${option}\` is ${show(value)}. Expected ${mend}.`)
+  const message = `Option \`${option}\` is ${show(value)}. Expected ${mend}.`
+  return new SluiceError('SLUICE_BAD_OPTION', message, { path: [option] })
 }
 
 /** Refuses option names that Sluice does not know: a misspelt `limt` must not become "no limit". */
@@ -65,6 +89,7 @@ export function refuseUnknownOptions(what: string, options: object, known: reado
       throw new SluiceError(
         'SLUICE_UNKNOWN_OPTION',
         `Unknown option \`${option}\` in ${what}. Known options: ${known.join(', ')}.`,
+        { path: [option] },
       )
     }
   }

@@ -12,5 +12,6 @@ export type SluiceEvent =
 
 /** Where warnings go when nobody listens to events: `console` fits. */
 export interface Logger {
+  /** Takes one line without its end. */
   warn(message: string): void
 }

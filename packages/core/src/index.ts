@@ -1,13 +1,19 @@
-export type { Algorithm } from './algorithms/index.js'
 export type { BucketOptions } from './algorithms/bucket.js'
 export type { FixedWindowOptions } from './algorithms/fixed-window/fixed-window.js'
-export { type ClockUs } from './clock.js'
+export { type Algorithm, algorithmNames } from './algorithms/index.js'
+export type { ClockUs } from './clock.js'
 export type { Decision, PolicyDecision, Reason } from './decision.js'
 export type { Duration } from './duration.js'
 export { decide, type Outcome } from './engine.js'
-export { badOption, type ErrorCode, errorCodes, refuseUnknownOptions, SluiceError, show } from './errors.js'
+export { badOption, type ErrorCode, errorCodes, refuseUnknownOptions, SluiceError, type SluiceErrorOptions, show } from './errors.js'
 export type { Logger, SluiceEvent } from './events.js'
-export type { Exchange, Extractor, MaybePromise, RequestContext } from './http/exchange.js'
+export {
+  type Exchange,
+  type Extractor,
+  joinHeader,
+  type MaybePromise,
+  type RequestContext,
+} from './http/exchange.js'
 export {
   type ByIpOptions,
   byApiKey,
@@ -20,7 +26,13 @@ export {
   planByApiKey,
 } from './http/extractors.js'
 export type { HeaderSet } from './http/headers.js'
-export { HttpLimiter, type HttpOptions, type HttpOutcome, type RateLimitOptions, type RequestFunction } from './http/http-limiter.js'
+export {
+  HttpLimiter,
+  type HttpOptions,
+  type HttpOutcome,
+  type RateLimitOptions,
+  type RequestFunction,
+} from './http/http-limiter.js'
 export type { Refusal } from './http/refusal.js'
 export { Limiter, type LimiterOptions, type LimitRequest, type OnStoreError } from './limiter.js'
 export { MemoryStore, type MemoryStoreOptions } from './memory-store.js'

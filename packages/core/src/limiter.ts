@@ -47,7 +47,16 @@ export interface LimitRequest {
   limit?: number
 }
 
-const limiterOptions = ['name', 'store', 'policies', 'plans', 'timeoutMs', 'onStoreError', 'onEvent', 'logger']
+const limiterOptions = [
+  'name',
+  'store',
+  'policies',
+  'plans',
+  'timeoutMs',
+  'onStoreError',
+  'onEvent',
+  'logger',
+]
 
 /** Every option of a limiter, those of its policy in the short form included. */
 export const allLimiterOptions: readonly string[] = [...new Set([...limiterOptions, ...policyOptions])]
@@ -88,7 +97,14 @@ export class Limiter {
       throw badOption('options', options, 'an object such as { limit: 100, window: "1m" }')
     }
     refuseUnknownOptions('a limiter', options, allLimiterOptions)
-    const { name = 'default', store, timeoutMs = 100, onStoreError = 'allow', onEvent, logger = console } = options
+    const {
+      name = 'default',
+      store,
+      timeoutMs = 100,
+      onStoreError = 'allow',
+      onEvent,
+      logger = console,
+    } = options
     this.name = checkName('name', name)
     const source = readPolicies(options)
     this.#policies = source.policies
@@ -100,8 +116,10 @@ export class Limiter {
     if (onStoreError !== 'allow' && onStoreError !== 'deny') {
       throw badOption('onStoreError', onStoreError, "'allow' or 'deny'")
     }
-    if (onEvent !== undefined && typeof onEvent !== 'function') throw badOption('onEvent', onEvent, 'a function')
-    if (typeof logger?.warn !== 'function') throw badOption('logger', logger, 'an object with a method `warn`')
+    if (onEvent !== undefined && typeof onEvent !== 'function')
+      throw badOption('onEvent', onEvent, 'a function')
+    if (typeof logger?.warn !== 'function')
+      throw badOption('logger', logger, 'an object with a method `warn`')
     if (store !== undefined && typeof store?.consume !== 'function') {
       throw badOption('store', store, 'a Store such as `new MemoryStore()` or `new RedisStore(client)`')
     }
@@ -166,7 +184,10 @@ export class Limiter {
       throw new SluiceError('SLUICE_BAD_KEY', `The key is ${show(key)}. Expected a string`)
     }
     if (!isLimit(cost)) {
-      throw new SluiceError('SLUICE_BAD_COST', `The cost is ${show(cost)}. Expected a whole number from 0 to 1,000,000,000`)
+      throw new SluiceError(
+        'SLUICE_BAD_COST',
+        `The cost is ${show(cost)}. Expected a whole number from 0 to 1,000,000,000`,
+      )
     }
     const policies = this.#policiesFor(request)
     const subject: Subject = plan === undefined ? { key } : { key, plan }
@@ -207,7 +228,10 @@ export class Limiter {
       )
     }
     if (plan !== undefined) {
-      throw new SluiceError('SLUICE_UNKNOWN_PLAN', `Limiter ${show(this.name)} has no plans, so ${show(plan)} is none of them`)
+      throw new SluiceError(
+        'SLUICE_UNKNOWN_PLAN',
+        `Limiter ${show(this.name)} has no plans, so ${show(plan)} is none of them`,
+      )
     }
     return this.#withLimit(this.#policies, limit)
   }
@@ -221,7 +245,10 @@ export class Limiter {
       )
     }
     if (!isLimit(limit)) {
-      throw new SluiceError('SLUICE_BAD_LIMIT', `The limit is ${show(limit)}. Expected a whole number from 0 to 1,000,000,000`)
+      throw new SluiceError(
+        'SLUICE_BAD_LIMIT',
+        `The limit is ${show(limit)}. Expected a whole number from 0 to 1,000,000,000`,
+      )
     }
     let changed = this.#byLimit.get(limit)
     if (!changed) {
@@ -259,8 +286,11 @@ interface PolicySource {
 
 /** Reads the one of the three forms that the options use: limit and window, policies, or plans. */
 function readPolicies(options: LimiterOptions & Partial<Policy>): PolicySource {
-  const short = policyOptions.filter((option) => option !== 'name' && option in options)
-  const forms = [short[0], options.policies && 'policies', options.plans && 'plans'].filter(Boolean)
+  const given = (option: string) => options[option as keyof Policy] !== undefined
+  const forms = [
+    policyOptions.find((option) => option !== 'name' && given(option)),
+    ...['policies', 'plans'].filter(given),
+  ].filter(Boolean)
   if (forms.length !== 1) {
     throw badOption(
       forms.length === 0 ? 'limit' : forms.join('`, `'),
@@ -268,17 +298,20 @@ function readPolicies(options: LimiterOptions & Partial<Policy>): PolicySource {
       'one of: `limit` and `window`, `policies`, or `plans`',
     )
   }
-  if (options.plans) {
-    const plans = policiesOf(options.plans) ?? (policiesOf(definePlans(options.plans)) as PolicySource['plans'])
+  if (options.plans !== undefined) {
+    const plans =
+      policiesOf(options.plans) ?? (policiesOf(definePlans(options.plans)) as PolicySource['plans'])
     return { policies: [], plans: plans as ReadonlyMap<string, readonly ResolvedPolicy[]> }
   }
-  if (options.policies) {
+  if (options.policies !== undefined) {
     if (!Array.isArray(options.policies) || options.policies.length === 0) {
       throw badOption('policies', options.policies, 'an array of at least one policy')
     }
     return { policies: resolvePolicies(options.policies, false) }
   }
-  const policy = Object.fromEntries(policyOptions.filter((option) => option in options).map((option) => [option, options[option as keyof Policy]]))
+  const policy = Object.fromEntries(
+    policyOptions.filter(given).map((option) => [option, options[option as keyof Policy]]),
+  )
   return { policies: resolvePolicies([policy as unknown as Policy], false), short: true }
 }
 

@@ -1,5 +1,5 @@
 import { type ClockUs, processClockUs } from './clock.js'
-import { decide } from './engine.js'
+import { decide, type Outcome } from './engine.js'
 import { badOption, refuseUnknownOptions, SluiceError } from './errors.js'
 import type { ResolvedPolicy } from './policy.js'
 import type { Check, ConsumeOptions, Store, Verdict } from './store.js'
@@ -16,13 +16,15 @@ interface Entry {
   readonly key: string
   policy: ResolvedPolicy
   state: unknown
-  /** Where the entry stands: `levels[level][place]`. */
+  /** The entry is `levels[level][place]`. */
   level: number
   place: number
 }
 
-/** Keys are ranked by the quarters of their limit that they have used; the last level is that of exhausted keys. */
-const levelCount = 5
+/** Keys are ranked by the quarters of their limit that they have used; the level of exhausted keys is the last. */
+const exhausted = 4
+/** The place of an entry that was forgotten. */
+const gone = -1
 /** How many keys of each level an eviction compares. */
 const sampleSize = 4
 /** Small maps grow and tidy up without a pause that a request could notice. */
@@ -41,7 +43,7 @@ export class MemoryStore implements Store {
   readonly #maxKeys: number
   readonly #nowUs: ClockUs
   readonly #maps: (Map<string, Entry> | undefined)[]
-  readonly #levels: Entry[][] = Array.from({ length: levelCount }, () => [])
+  readonly #levels: Entry[][] = Array.from({ length: exhausted + 1 }, () => [])
   #closed = false
 
   constructor(options: MemoryStoreOptions = {}) {
@@ -63,16 +65,33 @@ export class MemoryStore implements Store {
 
   async consume(checks: readonly Check[], options?: ConsumeOptions): Promise<readonly Verdict[]> {
     const nowUs = this.#now()
-    const outcomes = this.#decide(checks, nowUs)
+    const entries = checks.map(({ key }) => this.#find(key))
+    const outcomes = decide(checks, entries.map(stateOf), nowUs)
     for (let i = 0; i < checks.length; i++) {
-      const { next, remaining } = outcomes[i] as (typeof outcomes)[number]
-      if (next !== undefined) this.#put(checks[i] as Check, next, remaining, nowUs, options)
+      const { next, remaining } = outcomes[i] as Outcome
+      if (next === undefined) continue
+      const { key, policy } = checks[i] as Check
+      const level = Math.floor(usedShare(policy, remaining) * exhausted)
+      const entry = entries[i]
+      if (entry && entry.place !== gone) {
+        entry.policy = policy
+        entry.state = next
+        if (entry.level !== level) this.#move(entry, level)
+      } else {
+        if (this.size >= this.#maxKeys) this.#evict(nowUs, options)
+        this.#add({ key, policy, state: next, level, place: gone })
+      }
     }
     return outcomes
   }
 
   async peek(checks: readonly Check[]): Promise<readonly Verdict[]> {
-    return this.#decide(checks, this.#now())
+    const nowUs = this.#now()
+    return decide(
+      checks,
+      checks.map(({ key }) => stateOf(this.#find(key))),
+      nowUs,
+    )
   }
 
   async close(): Promise<void> {
@@ -86,33 +105,6 @@ export class MemoryStore implements Store {
     return this.#nowUs()
   }
 
-  #decide(checks: readonly Check[], nowUs: number) {
-    return decide(
-      checks,
-      checks.map(({ key }) => this.#maps[this.#mapOf(key)]?.get(key)?.state),
-      nowUs,
-    )
-  }
-
-  #put({ key, policy }: Check, state: unknown, remaining: number, nowUs: number, options?: ConsumeOptions): void {
-    const level = Math.floor((1 - remaining / policy.burst) * (levelCount - 1))
-    const map = (this.#maps[this.#mapOf(key)] ??= new Map())
-    let entry = map.get(key)
-    if (!entry) {
-      if (this.size >= this.#maxKeys) this.#evict(nowUs, options)
-      entry = { key, policy, state, level, place: -1 }
-      map.set(key, entry)
-      this.#rank(entry, level)
-      return
-    }
-    entry.policy = policy
-    entry.state = state
-    if (entry.level !== level) {
-      this.#unrank(entry)
-      this.#rank(entry, level)
-    }
-  }
-
   /**
    * Forgets, of a few keys of each level, the one with the smallest used share of its limit, ties to the one that is
    * whole again soonest. Levels date from the last charge, so a key of a high level may be whole by now.
@@ -120,19 +112,25 @@ export class MemoryStore implements Store {
   #evict(nowUs: number, options?: ConsumeOptions): void {
     let victim: { entry: Entry; share: number; resetUs: number } | undefined
     for (const level of this.#levels) {
-      for (let i = 0; i < sampleSize && level.length > 0 && victim?.resetUs !== 0; i++) {
-        const entry = level[Math.floor(Math.random() * level.length)] as Entry
+      const start = Math.floor(Math.random() * level.length)
+      const stride = Math.max(1, Math.floor(level.length / sampleSize))
+      for (let i = 0; i < Math.min(sampleSize, level.length) && victim?.resetUs !== 0; i++) {
+        const entry = level[(start + i * stride) % level.length] as Entry
         const { policy, state } = entry
         const { remaining, resetUs } = policy.step(state, nowUs, 0, policy.rule)
-        const share = 1 - remaining / policy.burst
-        if (resetUs === 0 || !victim || share < victim.share || (share === victim.share && resetUs < victim.resetUs)) {
+        const share = usedShare(policy, remaining)
+        if (
+          resetUs === 0 ||
+          !victim ||
+          share < victim.share ||
+          (share === victim.share && resetUs < victim.resetUs)
+        ) {
           victim = { entry, share, resetUs }
         }
       }
     }
     if (!victim) return
-    this.#unrank(victim.entry)
-    this.#maps[this.#mapOf(victim.entry.key)]?.delete(victim.entry.key)
+    this.#remove(victim.entry)
     if (victim.share === 1) {
       options?.warn?.(
         'SLUICE_MEMORY_FULL',
@@ -141,22 +139,55 @@ export class MemoryStore implements Store {
     }
   }
 
-  #rank(entry: Entry, level: number): void {
+  #find(key: string): Entry | undefined {
+    return this.#maps[this.#mapOf(key)]?.get(key)
+  }
+
+  #add(entry: Entry): void {
+    const map = this.#mapOf(entry.key)
+    this.#maps[map] ??= new Map()
+    this.#maps[map].set(entry.key, entry)
+    this.#rank(entry)
+  }
+
+  #remove(entry: Entry): void {
+    this.#maps[this.#mapOf(entry.key)]?.delete(entry.key)
+    this.#unrank(entry)
+  }
+
+  #move(entry: Entry, level: number): void {
+    this.#unrank(entry)
     entry.level = level
-    entry.place = (this.#levels[level] as Entry[]).push(entry) - 1
+    this.#rank(entry)
   }
 
-  #unrank({ level, place }: Entry): void {
-    const entries = this.#levels[level] as Entry[]
-    const last = entries.pop() as Entry
-    if (place === entries.length) return
-    entries[place] = last
-    last.place = place
+  #rank(entry: Entry): void {
+    entry.place = (this.#levels[entry.level] as Entry[]).push(entry) - 1
   }
 
+  /** Takes an entry out of its level; the last one there moves to its place. */
+  #unrank(entry: Entry): void {
+    const level = this.#levels[entry.level] as Entry[]
+    const last = level.pop() as Entry
+    if (last !== entry) {
+      level[entry.place] = last
+      last.place = entry.place
+    }
+    entry.place = gone
+  }
+
+  /** FNV-1a. Aimed collisions make one map larger, and nothing else: keys are ranked across all maps. */
   #mapOf(key: string): number {
     let hash = 0
     for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
     return (hash >>> 0) % this.#maps.length
   }
+}
+
+function stateOf(entry: Entry | undefined): unknown {
+  return entry?.state
+}
+
+function usedShare(policy: ResolvedPolicy, remaining: number): number {
+  return 1 - remaining / policy.burst
 }

@@ -1,4 +1,4 @@
-import { badOption, SluiceError, show } from './errors.js'
+import { badOption, SluiceError, show, withoutCode } from './errors.js'
 import { checkName, type Policy, type ResolvedPolicy, resolvePolicy } from './policy.js'
 
 /** What a tier of customers gets: one policy, several that all apply, or no limit at all. */
@@ -33,7 +33,9 @@ export function definePlans<P extends Record<string, Plan>>(plans: P): Plans<P> 
       byName.set(checkName('plan name', name), plan === 'unlimited' ? [] : resolvePlan(plan))
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
-      throw new SluiceError(error.code, `Plan ${show(name)}: ${error.message.replace(/ \(SLUICE_\w+\)$/, '')}`)
+      const [place] = error.path
+      const where = `Plan ${show(name)}${typeof place === 'number' ? `, policy ${place + 1}` : ''}`
+      throw new SluiceError(error.code, `${where}: ${withoutCode(error)}`, { path: [name, ...error.path] })
     }
   }
   return Object.freeze(Object.defineProperty({ ...plans }, resolved, { value: byName })) as Plans<P>
@@ -47,7 +49,7 @@ export function policiesOf(plans: unknown): ReadonlyMap<string, readonly Resolve
 function resolvePlan(plan: Exclude<Plan, 'unlimited'>): readonly ResolvedPolicy[] {
   if (!Array.isArray(plan)) {
     if (typeof plan !== 'object') throw badOption('plan', plan, "a policy, an array of policies, or 'unlimited'")
-    return resolvePolicies([plan as Policy], true)
+    return Object.freeze([resolveAt(plan as Policy, 0)])
   }
   if (plan.length === 0) throw badOption('plan', plan, "at least one policy, or 'unlimited'")
   return resolvePolicies(plan, true)
@@ -58,16 +60,27 @@ function resolvePlan(plan: Exclude<Plan, 'unlimited'>): readonly ResolvedPolicy[
  * @param byPlace whether an unnamed policy is known in keys by its place rather than by its numbers
  */
 export function resolvePolicies(policies: readonly Policy[], byPlace: boolean): readonly ResolvedPolicy[] {
-  const list = policies.map((policy, i) =>
-    resolvePolicy(policy, byPlace && policy?.name === undefined ? String(i + 1) : undefined),
-  )
+  const list = policies.map((policy, i) => {
+    try {
+      return byPlace ? resolveAt(policy, i) : resolvePolicy(policy)
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error
+      throw new SluiceError(error.code, withoutCode(error), { path: [i, ...error.path] })
+    }
+  })
   for (const [i, policy] of list.entries()) {
     if (list.some((other, j) => j < i && (other.name === policy.name || other.keySuffix === policy.keySuffix))) {
       throw new SluiceError(
         'SLUICE_DUPLICATE_POLICY',
         `Two policies of one decision are called ${show(policy.name)}. Give each its own \`name\`.`,
+        { path: [i] },
       )
     }
   }
   return Object.freeze(list)
+}
+
+/** Resolves the policy at a place of a plan, which stands for its name in keys when it has none. */
+function resolveAt(policy: Policy, i: number): ResolvedPolicy {
+  return resolvePolicy(policy, policy?.name === undefined ? String(i + 1) : undefined)
 }

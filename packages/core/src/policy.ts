@@ -35,6 +35,7 @@ export interface ResolvedPolicy {
   readonly shadow: boolean
   /** The end of the policy's keys: its name or place, and the code and window of its algorithm. */
   readonly keySuffix: string
+  /** Decides one request on this policy's state: see `decide`. */
   readonly step: AlgorithmDefinition['step']
   readonly rule: Rule
   /** What the Redis script is given of this policy. */

@@ -63,7 +63,8 @@ tat, rest = tat + 1, 0
 end
 local us = tat - now
 local over = us - window
-if us >= 0 and us % 1 == 0 and rest < per_us and (over * per_us + rest <= full or over < long) then
+local within = over * per_us + rest <= full or over < min(long, 3155760000000000)
+if us >= 0 and us % 1 == 0 and rest < per_us and within then
 ahead, steps = us, rest
 end
 end
@@ -152,13 +153,12 @@ local level, last, unit = full, now, policy[8]
 local mixed = unit + 1073741824
 if raw and #raw == 24 then
 local l, steps, tokens, u = unpack('<ddI4I4', raw)
-if u ~= unit then
-if u ~= mixed then
+if u ~= unit and u ~= mixed then
 steps = 0
 end
-unit = mixed
-end
-if l >= 0 and l % 1 == 0 and l <= now + window and steps >= 0 and steps % 1 == 0 and steps < per_unit then
+local whole = l % 1 == 0 and steps % 1 == 0
+if whole and l >= 0 and l <= now + window and steps >= 0 and steps < per_unit and tokens <= 1000000000 then
+unit = u == unit and unit or mixed
 level = min(tokens * per_unit + steps, full)
 last = max(l, now)
 local elapsed = last - l
@@ -252,4 +252,4 @@ end
 end
 return table.concat(reply)
 `
-export const scriptSha1: string = '02aaf939138400a7b8ed02f2374141abf8ae8b1a'
+export const scriptSha1: string = '8591bc7127b440c894883325be420014aa2cbe68'

@@ -30,7 +30,7 @@ end
 local used = 0
 if raw and #raw == 12 then
 local s, u = unpack('<dI4', raw)
-if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window then
+if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window and u <= 1000000000 then
 start = s
 used = min(u, limit)
 end
@@ -49,55 +49,69 @@ return allowed, limit - used, retry, reset, reset, 0, allowed and cost > 0 and p
 elseif code == 'gc' then
 local per_unit, per_us = policy[6], policy[7]
 local full = burst * per_unit
-local debt = 0
-if raw and (#raw == 8 or #raw == 16) then
-local tat, steps, unit = unpack('<d', raw), 0, policy[8]
-if #raw == 16 then
-tat, steps, unit = unpack('<dI4I4', raw)
+local ahead, steps = 0, 0
+if raw and (#raw == 8 or #raw == 16 or #raw == 24) then
+local tat, rest, unit, long = unpack('<d', raw), 0, policy[8], 0
+if #raw == 24 then
+tat, rest, unit, long = unpack('<dI4I4d', raw)
+elseif #raw == 16 then
+tat, rest, unit = unpack('<dI4I4', raw)
 end
-if unit ~= policy[8] then
-tat, steps = tat + 1, 0
+if unit ~= policy[8] and rest > 0 then
+tat, rest = tat + 1, 0
 end
-local ahead = tat - now
-if tat >= 0 and tat % 1 == 0 and ahead <= full / per_us + window then
-debt = min(max(0, ahead * per_us + steps), full)
+local us = tat - now
+local over = us - window
+local within = over * per_us + rest <= full or over < min(long, 3155760000000000)
+if us >= 0 and us % 1 == 0 and rest < per_us and within then
+ahead, steps = us, rest
 end
 end
+local debt = min(ahead * per_us + steps, full)
 local need = cost * per_unit
 local allowed = debt + need <= full
-if allowed then
+local charged = allowed and cost > 0
+if charged then
 debt = debt + need
+steps = debt % per_us
+ahead = (debt - steps) / per_us
 end
 local remaining = floor((full - debt) / per_unit)
 local retry, replenish = 0, 0
 if not allowed then
-retry = cost > burst and -1 or ceil((debt + need - full) / per_us)
+retry = cost > burst and -1 or ahead - floor((full - need - steps) / per_us)
 end
 if remaining < burst then
-replenish = ceil((debt + (remaining + 1) * per_unit - full) / per_us)
+replenish = ahead - floor((full - (remaining + 1) * per_unit - steps) / per_us)
 end
 local next_state
-if allowed and cost > 0 then
-local steps = debt % per_us
-local tat = now + (debt - steps) / per_us
-next_state = steps == 0 and pack('<d', tat) or pack('<dI4I4', tat, steps, policy[8])
+if charged then
+local tat, long = now + ahead, policy[9]
+if long > 0 then
+next_state = pack('<dI4I4d', tat, steps, policy[8], long)
+elseif steps > 0 then
+next_state = pack('<dI4I4', tat, steps, policy[8])
+else
+next_state = pack('<d', tat)
 end
-return allowed, remaining, retry, replenish, ceil(debt / per_us), 0, next_state
+end
+return allowed, remaining, retry, replenish, steps > 0 and ahead + 1 or ahead, 0, next_state
 elseif code == 'sc' then
 local index = floor(now / window)
-local previous, current = 0, 0
+local before, current = 0, 0
 if raw and #raw == 16 then
 local i, p, c = unpack('<dI4I4', raw)
-if i % 1 == 0 and i >= index - 1 and i * window <= now + window then
+if i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
 if i < index then
-previous = min(c, limit)
+before = c
 else
 index = i
-previous = min(p, limit)
+before = p
 current = min(c, limit)
 end
 end
 end
+local previous = min(before, limit)
 local since = now - index * window
 local faded = muldiv(previous, max(0, since), window)
 local remaining = max(0, limit - current - previous + faded)
@@ -130,17 +144,20 @@ reset = 2 * window - since
 elseif previous > 0 then
 reset = window - since
 end
-return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, previous, current)
+return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, before, current)
 elseif code == 'tb' then
 local per_unit, per_us = policy[6], policy[7]
 local full = burst * per_unit
-local level, last = full, now
+local level, last, unit = full, now, policy[8]
+local mixed = unit + 1073741824
 if raw and #raw == 24 then
-local l, steps, tokens, unit = unpack('<ddI4I4', raw)
-if l >= 0 and l % 1 == 0 and l <= now + window and steps >= 0 and steps % 1 == 0 then
-if unit ~= policy[8] then
+local l, steps, tokens, u = unpack('<ddI4I4', raw)
+if u ~= unit and u ~= mixed then
 steps = 0
 end
+local whole = l % 1 == 0 and steps % 1 == 0
+if whole and l >= 0 and l <= now + window and steps >= 0 and steps < per_unit and tokens <= 1000000000 then
+unit = u == unit and unit or mixed
 level = min(tokens * per_unit + steps, full)
 last = max(l, now)
 local elapsed = last - l
@@ -168,8 +185,12 @@ end
 if level < full then
 reset = behind + ceil((full - level) / per_us)
 end
-return allowed, remaining, retry, replenish, reset, 0,
-allowed and cost > 0 and pack('<ddI4I4', last, level - remaining * per_unit, remaining, policy[8])
+local next_state, keep
+if allowed and cost > 0 then
+next_state = pack('<ddI4I4', last, level - remaining * per_unit, remaining, unit)
+keep = unit == mixed and behind + ceil(full / per_us) or nil
+end
+return allowed, remaining, retry, replenish, reset, 0, next_state, keep
 end
 end
 local call = cjson.decode(ARGV[1])
@@ -218,7 +239,7 @@ answer = { step(raw, granted, policy) }
 end
 local state = answer[7]
 if charge and state then
-local ttl = ceil(answer[5] / 1000) + 1000
+local ttl = ceil((answer[8] or answer[5]) / 1000) + 1000
 ttl = ttl + 3600000
 redis.call('SET', key, state, 'PX', ttl)
 written[key] = state
@@ -231,4 +252,4 @@ end
 end
 return table.concat(reply)
 `
-export const scriptSha1: string = '7e7349cba419e6cfafcd5edadfd0e7688b951776'
+export const scriptSha1: string = 'cc98888ac6b9d7f883aea5bbe6b45af13471a21d'

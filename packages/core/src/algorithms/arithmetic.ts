@@ -8,8 +8,8 @@ export function gcd(a: number, b: number): number {
 }
 
 /**
- * floor(a * b / c) without losing a digit, for a < 2^35, b < 2^46 and c < 2^46: long division in base 128, used only
- * where the product passes 2^53.
+ * floor(a * b / c) without losing a digit, where a < 2^35, b and c are at most 400 days in microseconds, and the result
+ * is below 2^53: long division in base 128, used only where the product passes 2^53.
  */
 export function mulDiv(a: number, b: number, c: number): number {
   if (a * b < MAX_EXACT) return Math.floor((a * b) / c)

@@ -20,6 +20,8 @@ export interface BucketRule extends Rule {
   /** Names the step that a stored remainder was counted in: the limit, plus 2^31 where the step is rounded. */
   readonly unit: number
   readonly windowUs: number
+  /** How long the bucket takes to fill, in whole microseconds, where that is longer than the window; else 0. */
+  readonly longUs: number
 }
 
 const CENTURY_US = 100 * 365.25 * 86_400 * 1e6
@@ -41,12 +43,15 @@ export function resolveBucket(numbers: PolicyNumbers, burst: number, option: str
     unit += 2 ** 31
   }
   const fullSteps = burst * stepsPerUnit
-  return { burst, stepsPerUnit, stepsPerUs, fullSteps, unit, windowUs, wire: [stepsPerUnit, stepsPerUs, unit] }
+  const fullUs = Math.floor(fullSteps / stepsPerUs)
+  const longUs = fullUs > windowUs ? fullUs : 0
+  const wire = [stepsPerUnit, stepsPerUs, unit, longUs]
+  return { burst, stepsPerUnit, stepsPerUs, fullSteps, unit, windowUs, longUs, wire }
 }
 
 /** Resolves a policy with the option `burst`. */
 export function resolveBurst(numbers: PolicyNumbers): BucketRule {
-  const burst = numbers.options.burst ?? numbers.limit
+  const { burst = numbers.limit } = numbers.options
   if (!Number.isInteger(burst) || (burst as number) < 1 || (burst as number) > 1e9) {
     throw badOption('burst', burst, 'a whole number from 1 to 1,000,000,000')
   }

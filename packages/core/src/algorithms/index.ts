@@ -14,3 +14,6 @@ export const algorithms = {
 
 /** The name of an algorithm, as a policy's `algorithm` option takes it. */
 export type Algorithm = keyof typeof algorithms
+
+/** The names of all algorithms. */
+export const algorithmNames = Object.keys(algorithms) as readonly Algorithm[]

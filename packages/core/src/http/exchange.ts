@@ -15,7 +15,10 @@ export interface RequestContext {
  * Finds who is counted. The first argument is what the framework's handlers get first (`req`, `request`, `ctx`).
  * Nothing found (undefined) falls back to the client's address.
  */
-export type Extractor<Req = unknown> = (request: Req, context: RequestContext) => MaybePromise<string | undefined>
+export type Extractor<Req = unknown> = (
+  request: Req,
+  context: RequestContext,
+) => MaybePromise<string | undefined>
 
 /** One request and its response, as an adapter shows them: all that the core needs of a framework. */
 export interface Exchange<Req = unknown> {
@@ -26,11 +29,19 @@ export interface Exchange<Req = unknown> {
   readonly method: string
   /** The client's address, as far as the framework trusts its proxies. */
   readonly ip: string | undefined
+  /** Whether the framework believes any address that a client writes into `X-Forwarded-For`. */
+  readonly trustsEveryProxy: boolean
   /** Whether the response's headers went out already. */
   readonly headersSent: boolean
   /** A header of the request by its lower-case name; repeated headers joined by `, `. */
   header(name: string): string | undefined
   /** A header of the response so far; a list joined by `, `. */
   responseHeader(name: string): string | undefined
+  /** Sets a header of the response, in place of one of that name. */
   setResponseHeader(name: string, value: string): void
+}
+
+/** A header's value as Node.js gives it, in the one line that an {@link Exchange} shows. */
+export function joinHeader(value: number | string | readonly string[] | undefined): string | undefined {
+  return typeof value === 'object' ? value.join(', ') : value?.toString()
 }

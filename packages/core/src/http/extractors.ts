@@ -10,8 +10,8 @@ export interface ByIpOptions {
 }
 
 /**
- * Counts by client address (`ip:203.0.113.5`, `ip:2001:db8:1:2::/64`), as the framework resolves it: set the
- * framework's proxy trust to the number of proxies in front of it. Spellings of one IPv4 address are one client.
+ * Counts by client address (`ip:203.0.113.5`, `ip:2001:db8:1:2::/64`), as the framework resolves it: tell the
+ * framework which proxies in front of it to trust. Spellings of one IPv4 address are one client.
  */
 export function byIp(options: ByIpOptions = {}): Extractor {
   const { ipv6Subnet = 64 } = options
@@ -21,9 +21,9 @@ export function byIp(options: ByIpOptions = {}): Extractor {
   return (_request, { ip }) => (ip === undefined ? undefined : ipKey(ip, ipv6Subnet))
 }
 
-/** The `ip:` key of an address; also what extractors that find nothing fall back to. */
+/** The `ip:` key of an address; also what extractors that find nothing fall back to. No address at all is `ip:`. */
 export function ipKey(ip: string | undefined, ipv6Subnet = 64): string {
-  return `ip:${ip ? clientOf(ip, ipv6Subnet) : 'unknown'}`
+  return `ip:${ip ? clientOf(ip, ipv6Subnet) : ''}`
 }
 
 /** Counts by the value of a request header (`header:x-tenant:acme`). Only for headers that a trusted hop sets. */

@@ -1,4 +1,4 @@
-import type { Decision, PolicyDecision } from '../decision.js'
+import { type Decision, describe, type PolicyDecision } from '../decision.js'
 import { badOption } from '../errors.js'
 
 /** A set of response headers by the draft that defines it; `draft-8` serves drafts 08 to 11. */
@@ -11,7 +11,7 @@ export interface ResponseHeader {
   readonly list: boolean
 }
 
-type Writer = (decision: Decision, policies: readonly PolicyDecision[]) => ResponseHeader[]
+type Writer = (policies: readonly PolicyDecision[]) => ResponseHeader[]
 
 /** The sets, newest first: where two of them share a field, the newest writes it. */
 const headerSets = {
@@ -25,7 +25,11 @@ export function resolveHeaderSets(headers: unknown): readonly HeaderSet[] {
   const chosen: unknown[] = Array.isArray(headers) ? headers : [headers]
   const known = Object.keys(headerSets) as HeaderSet[]
   if (chosen.some((set) => !known.includes(set as HeaderSet))) {
-    throw badOption('headers', Array.isArray(headers) ? chosen.join(', ') : headers, `false, or some of ${known.join(', ')}`)
+    throw badOption(
+      'headers',
+      Array.isArray(headers) ? chosen.join(', ') : headers,
+      `false, or some of ${known.join(', ')}`,
+    )
   }
   return known.filter((set) => chosen.includes(set))
 }
@@ -36,7 +40,7 @@ export function quotaHeaders(decision: Decision, sets: readonly HeaderSet[]): Re
   if (policies.length === 0) return []
   const headers = new Map<string, ResponseHeader>()
   for (const set of sets) {
-    for (const header of headerSets[set](decision, policies)) {
+    for (const header of headerSets[set](policies)) {
       if (!headers.has(header.name)) headers.set(header.name, header)
     }
   }
@@ -50,35 +54,45 @@ export function retryAfterSeconds(decision: Pick<Decision, 'allowed' | 'retryAft
     : Math.max(1, toSeconds(decision.retryAfterMs))
 }
 
-function draft8(_decision: Decision, policies: readonly PolicyDecision[]): ResponseHeader[] {
-  const quotas = policies.map((policy) => `${sfString(policy.name)};q=${policy.burst};w=${windowSeconds(policy)}`)
+function draft8(policies: readonly PolicyDecision[]): ResponseHeader[] {
+  const quotas = policies.map(
+    (policy) => `${sfString(policy.name)};q=${policy.burst};w=${windowSeconds(policy)}`,
+  )
   const states = policies.map((policy) => {
-    const t = policy.allowed ? toSeconds(policy.replenishAfterMs) : retryAfterSeconds(policy)
+    const t = moreAfterSeconds(policy)
     return `${sfString(policy.name)};r=${policy.remaining}${t === undefined ? '' : `;t=${t}`}`
   })
   return [list('RateLimit-Policy', quotas), list('RateLimit', states)]
 }
 
-function draft6(decision: Decision, policies: readonly PolicyDecision[]): ResponseHeader[] {
+function draft6(policies: readonly PolicyDecision[]): ResponseHeader[] {
   // Two policies must not share a quota there: the shortest window stands for them.
   const windows = new Map<number, number>()
   for (const policy of policies) {
     const seconds = windowSeconds(policy)
     windows.set(policy.burst, Math.min(seconds, windows.get(policy.burst) ?? seconds))
   }
-  const waitMs = decision.allowed ? decision.replenishAfterMs : decision.retryAfterMs
-  const reset = toSeconds(waitMs === Number.POSITIVE_INFINITY ? decision.resetAfterMs : waitMs)
+  // The numbers of one policy, never of the decision: that of a failed store has none, while others may apply.
+  const described = describe(policies) as PolicyDecision
   return [
-    list('RateLimit-Policy', [...windows].map(([quota, seconds]) => `${quota};w=${seconds}`)),
-    item('RateLimit-Limit', decision.limit),
-    item('RateLimit-Remaining', decision.remaining),
-    item('RateLimit-Reset', reset),
+    list(
+      'RateLimit-Policy',
+      [...windows].map(([quota, seconds]) => `${quota};w=${seconds}`),
+    ),
+    item('RateLimit-Limit', described.burst),
+    item('RateLimit-Remaining', described.remaining),
+    item('RateLimit-Reset', moreAfterSeconds(described) ?? toSeconds(described.resetAfterMs)),
   ]
+}
+
+/** Until a policy that denies would admit, or an allowed client has more; undefined when no wait would help. */
+function moreAfterSeconds(policy: PolicyDecision): number | undefined {
+  return policy.allowed ? toSeconds(policy.replenishAfterMs) : retryAfterSeconds(policy)
 }
 
 /** The window in which `burst` units become available, in whole seconds: a window's own, a bucket's time to fill. */
 function windowSeconds({ burst, limit, windowMs }: PolicyDecision): number {
-  return Math.max(1, limit === 0 ? toSeconds(windowMs) : Math.ceil((burst * windowMs) / (limit * 1000)))
+  return burst === limit ? toSeconds(windowMs) : Math.ceil((burst * windowMs) / (limit * 1000))
 }
 
 function toSeconds(milliseconds: number): number {

@@ -1,12 +1,18 @@
 import { addUp, type Decision } from '../decision.js'
 import { badOption, refuseUnknownOptions, SluiceError, show } from '../errors.js'
 import { allLimiterOptions, Limiter, type LimiterOptions, type LimitRequest } from '../limiter.js'
-import type { Policy } from '../policy.js'
+import { isLimit, type Policy } from '../policy.js'
 import { within } from '../within.js'
 import type { Exchange, Extractor, MaybePromise, RequestContext } from './exchange.js'
 import { byIp, ipKey } from './extractors.js'
-import { type HeaderSet, quotaHeaders, type ResponseHeader, resolveHeaderSets, retryAfterSeconds } from './headers.js'
-import { type Refusal, refuse } from './refusal.js'
+import {
+  type HeaderSet,
+  quotaHeaders,
+  type ResponseHeader,
+  resolveHeaderSets,
+  retryAfterSeconds,
+} from './headers.js'
+import { type Message, type Refusal, readMessage, refuse } from './refusal.js'
 
 /** A function of the request, sync or async. Its first argument is what the framework's handlers get first. */
 export type RequestFunction<Req, T> = (request: Req, context: RequestContext) => MaybePromise<T>
@@ -32,7 +38,10 @@ export interface HttpOptions<Req, Handler extends unknown[] = [Req]> {
   preflight?: 'skip' | 'count'
   /** Which quota headers to send, if any. Default `['draft-8', 'draft-6']`. */
   headers?: HeaderSet | readonly HeaderSet[] | false
-  /** Replies to a denied request (429, or 503 when `decision.reason` is `store-error`) in place of Sluice. */
+  /**
+   * Replies to a denied request in place of Sluice, whose headers are set by then; status (429, or 503 when
+   * `decision.reason` is `store-error`) and body are up to it. What it throws goes to the framework's error path.
+   */
   onLimited?: (...handler: [...Handler, decision: Decision]) => unknown
   /** The body of a refusal: text as text/plain, an object as JSON. Default: problem details. */
   message?: string | object
@@ -52,7 +61,10 @@ export type RateLimitOptions<Req, Handler extends unknown[] = [Req]> = HttpOptio
 export interface HttpOutcome {
   /** The decision of all limiters on this request so far. */
   readonly decision: Decision
-  /** The reply to send, if this limiter denied the request; its headers are set. */
+  /**
+   * The reply to send, if this limiter denied the request; its headers are set. Where headers had gone out before,
+   * there is nothing to send, but the request must not go on either.
+   */
   readonly refusal: Refusal | undefined
 }
 
@@ -87,28 +99,41 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
   readonly #limiter: Limiter
   readonly #key: Extractor<Req>
   readonly #sets: readonly HeaderSet[]
+  readonly #statusCode: number
+  readonly #message: Message | undefined
+  #proxyTrustChecked = false
 
   /** @throws SluiceError with the option, its value and what is expected */
   constructor(options: RateLimitOptions<Req, Handler>) {
     if (typeof options !== 'object' || options === null) {
       throw badOption('options', options, 'an object such as { limit: 100, window: "1m" }')
     }
-    this.#options = options
-    this.#limiter = limiterFrom(options)
-    const { key = byIp(), headers = ['draft-8', 'draft-6'], statusCode = 429, preflight = 'skip', message } = options
+    const {
+      key = byIp(),
+      cost,
+      headers = ['draft-8', 'draft-6'],
+      statusCode = 429,
+      preflight = 'skip',
+    } = options
     for (const name of ['key', 'skip', 'onLimited'] as const) {
       const value = options[name]
-      if (value !== undefined && typeof value !== 'function') throw badOption(name, value, 'a function of the request')
+      if (value !== undefined && typeof value !== 'function') throw badOption(name, value, 'a function')
+    }
+    if (cost !== undefined && typeof cost !== 'function' && !isLimit(cost)) {
+      throw badOption('cost', cost, 'a whole number from 0 to 1,000,000,000, or a function of the request')
     }
     if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
       throw badOption('statusCode', statusCode, 'a status from 400 to 599')
     }
-    if (preflight !== 'skip' && preflight !== 'count') throw badOption('preflight', preflight, "'skip' or 'count'")
-    if (message !== undefined && typeof message !== 'string' && (typeof message !== 'object' || message === null)) {
-      throw badOption('message', message, 'text or an object')
+    if (preflight !== 'skip' && preflight !== 'count') {
+      throw badOption('preflight', preflight, "'skip' or 'count'")
     }
+    this.#options = options
     this.#key = key
     this.#sets = resolveHeaderSets(headers)
+    this.#statusCode = statusCode
+    this.#message = readMessage(options.message)
+    this.#limiter = limiterFrom(options)
     this.#checkPlans()
   }
 
@@ -129,7 +154,10 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
       records.set(exchange.identity, record)
     }
     const earlier = record.outcomes.get(this as never)
-    if (earlier) return { decision: (await earlier).decision, refusal: undefined }
+    if (earlier) {
+      await earlier
+      return { decision: addUp(record.parts), refusal: undefined }
+    }
     const outcome = this.#limit(exchange, record)
     record.outcomes.set(this as never, outcome)
     return outcome
@@ -141,32 +169,58 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
     const decision = addUp(record.parts)
     if (!exchange.headersSent) this.#setHeaders(exchange, record, decision)
     if (own.allowed) return { decision, refusal: undefined }
-    const { statusCode = 429, message } = this.#options
-    return { decision, refusal: refuse(decision, statusCode, message, exchange.header('accept')) }
+    return { decision, refusal: refuse(decision, this.#statusCode, this.#message, exchange.header('accept')) }
   }
 
   async #decide(exchange: Exchange<Req>): Promise<Decision> {
-    const { skip, plan: planOption, defaultPlan, cost: costOption, limit: limitOption, preflight } = this.#options
+    const {
+      skip,
+      plan: planOption,
+      defaultPlan,
+      cost: costOption,
+      limit: limitOption,
+      preflight,
+    } = this.#options
     if (preflight !== 'count' && isPreflight(exchange)) return this.#limiter.skip('')
+    const addressOf = (): string | undefined => this.#addressOf(exchange)
     const context = {
-      ip: exchange.ip,
+      get ip() {
+        return addressOf()
+      },
       plan: undefined as string | undefined,
       header: (name: string) => exchange.header(name),
     }
     if (skip && (await this.#ask('skip', skip, exchange, context)) === true) return this.#limiter.skip('')
     if (planOption !== undefined || defaultPlan !== undefined) {
-      const plan = typeof planOption === 'function' ? await this.#ask('plan', planOption, exchange, context) : planOption
+      const plan =
+        typeof planOption === 'function' ? await this.#ask('plan', planOption, exchange, context) : planOption
       context.plan = this.#knownPlan(plan)
     }
-    const request: LimitRequest = { key: (await this.#ask('key', this.#key, exchange, context)) ?? ipKey(exchange.ip) }
+    const request: LimitRequest = {
+      key: (await this.#ask('key', this.#key, exchange, context)) ?? ipKey(context.ip),
+    }
     if (context.plan !== undefined) request.plan = context.plan
     if (costOption !== undefined) {
-      request.cost = typeof costOption === 'function' ? await this.#ask('cost', costOption, exchange, context) : costOption
+      request.cost =
+        typeof costOption === 'function' ? await this.#ask('cost', costOption, exchange, context) : costOption
     }
     if (typeof limitOption === 'function') {
       request.limit = await this.#ask('limit', limitOption, exchange, context)
     }
     return this.#limiter.consume(request)
+  }
+
+  #addressOf(exchange: Exchange<Req>): string | undefined {
+    if (!this.#proxyTrustChecked) {
+      this.#proxyTrustChecked = true
+      if (exchange.trustsEveryProxy) {
+        this.#limiter.warn(
+          'SLUICE_TRUSTS_EVERY_PROXY',
+          'the framework trusts every proxy, so a client is counted by any address that it writes into X-Forwarded-For; trust only the proxies in front of this server',
+        )
+      }
+    }
+    return exchange.ip
   }
 
   /** Calls a function of the request within the budget. */
@@ -177,12 +231,18 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
     context: RequestContext,
   ): Promise<T> {
     const failed = (what: string, cause?: unknown): SluiceError =>
-      new SluiceError('SLUICE_REQUEST_FUNCTION', `Option \`${option}\` of limiter ${show(this.#limiter.name)} ${what}`, { cause })
+      new SluiceError(
+        'SLUICE_REQUEST_FUNCTION',
+        `Option \`${option}\` of limiter ${show(this.#limiter.name)} ${what}`,
+        { cause },
+      )
     try {
       const value = ask(exchange.request, context)
-      if (!(value instanceof Promise)) return value
+      if (!isThenable(value)) return value
       const { timeoutMs } = this.#limiter
-      return await within(value, timeoutMs, () => failed(`did not settle within ${timeoutMs} ms`))
+      return await within(Promise.resolve(value), timeoutMs, () =>
+        failed(`did not settle within ${timeoutMs} ms`),
+      )
     } catch (error) {
       throw error instanceof SluiceError ? error : failed('threw', error)
     }
@@ -209,7 +269,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
       exchange.setResponseHeader('Retry-After', String(retryAfter))
       exposed.push('Retry-After')
     }
-    if (exposed.length > 0 && exchange.responseHeader('access-control-allow-origin') !== undefined) expose(exchange, exposed)
+    if (exchange.responseHeader('access-control-allow-origin') !== undefined) expose(exchange, exposed)
   }
 
   #checkPlans(): void {
@@ -223,7 +283,11 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
       throw badOption('defaultPlan', defaultPlan, 'the name of one of `plans`')
     }
     if (typeof plan !== 'function' && !this.#limiter.hasPlan(plan ?? defaultPlan)) {
-      throw badOption('plan', plan, 'the name of one of `plans`, or a function of the request that returns it')
+      throw badOption(
+        'plan',
+        plan,
+        'the name of one of `plans`, or a function of the request that returns it',
+      )
     }
   }
 }
@@ -249,20 +313,30 @@ function limiterFrom<Req, Handler extends unknown[]>(options: RateLimitOptions<R
   return new Limiter(limiterOptions)
 }
 
-/** Stands for a limit that each request brings itself. */
-const placeholderLimit = 1e9
+/** Stands for a limit that each request brings itself; one that every algorithm takes. */
+const placeholderLimit = 100_000
 
 function isPreflight(exchange: Exchange): boolean {
   return exchange.method === 'OPTIONS' && exchange.header('access-control-request-method') !== undefined
 }
 
-/** Our members of a list field after those of others. */
+/** Promises of other libraries and realms too. */
+function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
+  return typeof (value as Promise<T> | undefined)?.then === 'function'
+}
+
+/** Our members of a list field beside those of others. */
 function merge(exchange: Exchange, record: RequestRecord, { name, value }: ResponseHeader): string {
   const present = exchange.responseHeader(name)
   const ours = record.written.get(name)
   record.written.set(name, value)
-  if (!present || present === ours) return value
-  return ours !== undefined && present.includes(ours) ? present.replace(ours, () => value) : `${present}, ${value}`
+  if (!present) return value
+  // Commas around both, so that only whole members match.
+  const line = `, ${present}, `
+  const earlier = `, ${ours}, `
+  return ours !== undefined && line.includes(earlier)
+    ? line.replace(earlier, () => `, ${value}, `).slice(2, -2)
+    : `${present}, ${value}`
 }
 
 /** Lets scripts of other origins read our headers. */
@@ -271,5 +345,8 @@ function expose(exchange: Exchange, names: readonly string[]): void {
   const known = (present ?? '').toLowerCase().split(/\s*,\s*/)
   const missing = names.filter((name) => !known.includes(name.toLowerCase()))
   if (missing.length === 0) return
-  exchange.setResponseHeader('Access-Control-Expose-Headers', [...(present ? [present] : []), ...missing].join(', '))
+  exchange.setResponseHeader(
+    'Access-Control-Expose-Headers',
+    [...(present ? [present] : []), ...missing].join(', '),
+  )
 }

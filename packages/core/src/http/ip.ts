@@ -26,7 +26,9 @@ function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
     /^\[([^\]]*)\](?::\d+)?$/.exec(trimmed)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(trimmed)?.[1] ?? trimmed
   const withoutZone = bare.replace(/%.*$/s, '')
   if (withoutZone.includes(':')) {
-    return ipaddr.IPv6.isValid(withoutZone) ? ipaddr.IPv6.parse(withoutZone) : undefined
+    // The parser takes ::1.2.3.4 for mapped, unlike ::102:304, which is the same address.
+    const unmapped = withoutZone.replace(/^::(?=\d+\.)/, '0::')
+    return ipaddr.IPv6.isValid(unmapped) ? ipaddr.IPv6.parse(unmapped) : undefined
   }
   return ipaddr.IPv4.isValidFourPartDecimal(withoutZone) ? ipaddr.IPv4.parse(withoutZone) : undefined
 }

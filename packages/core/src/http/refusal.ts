@@ -1,5 +1,6 @@
 import Negotiator from 'negotiator'
 import type { Decision } from '../decision.js'
+import { badOption } from '../errors.js'
 import { retryAfterSeconds } from './headers.js'
 
 /** The reply to a denied request, ready to be sent. */
@@ -9,7 +10,20 @@ export interface Refusal {
   readonly body: string
 }
 
+/** The option `message`, as it is sent. */
+export type Message = Omit<Refusal, 'status'>
+
+const plainText = 'text/plain; charset=utf-8'
 const problemTypes = 'https://iana.org/assignments/http-problem-types#'
+
+/** Reads the option `message`. */
+export function readMessage(message: unknown): Message | undefined {
+  if (message === undefined) return undefined
+  if (typeof message === 'string') return { contentType: plainText, body: message }
+  const body = typeof message === 'object' && message !== null ? stringify(message) : undefined
+  if (body === undefined) throw badOption('message', message, 'text, or an object that JSON can hold')
+  return { contentType: 'application/json; charset=utf-8', body }
+}
 
 /**
  * Writes the reply to a denied request: the user's own message, else problem details (RFC 9457), or plain text for a
@@ -18,18 +32,15 @@ const problemTypes = 'https://iana.org/assignments/http-problem-types#'
 export function refuse(
   decision: Decision,
   statusCode: number,
-  message: string | object | undefined,
+  message: Message | undefined,
   accept: string | undefined,
 ): Refusal {
   const failed = decision.reason === 'store-error'
   const status = failed ? 503 : statusCode
-  if (typeof message === 'string') return { status, contentType: 'text/plain; charset=utf-8', body: message }
-  if (message !== undefined) {
-    return { status, contentType: 'application/json; charset=utf-8', body: JSON.stringify(message) }
-  }
+  if (message) return { status, ...message }
   const title = failed ? 'Temporarily reduced capacity' : 'Quota exceeded'
   const detail = explain(decision)
-  if (!acceptsJson(accept)) return { status, contentType: 'text/plain; charset=utf-8', body: `${title}. ${detail}\n` }
+  if (!acceptsJson(accept)) return { status, contentType: plainText, body: `${title}. ${detail}\n` }
   const denying = decision.policies.filter((policy) => !policy.allowed && !policy.shadow)
   const problem = {
     type: problemTypes + (failed ? 'temporary-reduced-capacity' : 'quota-exceeded'),
@@ -39,6 +50,14 @@ export function refuse(
     ...(failed ? {} : { 'violated-policies': denying.map((policy) => policy.name) }),
   }
   return { status, contentType: 'application/problem+json', body: JSON.stringify(problem) }
+}
+
+function stringify(value: object): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined // a cycle or a bigint
+  }
 }
 
 function explain(decision: Decision): string {

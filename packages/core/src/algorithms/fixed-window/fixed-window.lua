@@ -7,7 +7,7 @@ end
 local used = 0
 if raw and #raw == 12 then
   local s, u = unpack('<dI4', raw)
-  if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window then
+  if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window and u <= 1000000000 then
     start = s
     used = min(u, limit)
   end

@@ -30,8 +30,9 @@ export const fixedWindow: AlgorithmDefinition<FixedWindowRule, FixedWindowState>
   code: 'fw',
   options: ['align'],
   resolve({ limit, windowUs, options }) {
-    const align = options.align ?? 'epoch'
-    if (align !== 'epoch' && align !== 'first-request') throw badOption('align', align, "'epoch' or 'first-request'")
+    const { align = 'epoch' } = options
+    if (align !== 'epoch' && align !== 'first-request')
+      throw badOption('align', align, "'epoch' or 'first-request'")
     const aligned = align === 'epoch'
     return { burst: limit, limit, windowUs, aligned, wire: [aligned ? 1 : 0] }
   },

@@ -1,19 +1,20 @@
 -- sliding-window-counter (sc)
 -- State: '<dI4I4' index of the window since the epoch, units of the previous and of the current window.
 local index = floor(now / window)
-local previous, current = 0, 0
+local before, current = 0, 0
 if raw and #raw == 16 then
   local i, p, c = unpack('<dI4I4', raw)
-  if i % 1 == 0 and i >= index - 1 and i * window <= now + window then
+  if i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
     if i < index then
-      previous = min(c, limit)
+      before = c
     else
       index = i
-      previous = min(p, limit)
+      before = p
       current = min(c, limit)
     end
   end
 end
+local previous = min(before, limit)
 local since = now - index * window
 local faded = muldiv(previous, max(0, since), window)
 local remaining = max(0, limit - current - previous + faded)
@@ -46,4 +47,4 @@ if current > 0 then
 elseif previous > 0 then
   reset = window - since
 end
-return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, previous, current)
+return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, before, current)

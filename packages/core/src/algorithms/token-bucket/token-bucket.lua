@@ -1,15 +1,19 @@
 -- token-bucket (tb)
--- State: '<ddI4I4' last refill in us, steps beyond whole tokens, whole tokens, unit of the steps.
--- Extra numbers: steps per unit, steps per us, unit of the steps.
+-- State: '<ddI4I4' last refill in us, steps beyond whole tokens, whole tokens, unit of the steps (plus 2^30 once charges
+-- under several units have met).
+-- Extra numbers: steps per unit, steps per us, unit of the steps, and one that only gcra reads.
 local per_unit, per_us = policy[6], policy[7]
 local full = burst * per_unit
-local level, last = full, now
+local level, last, unit = full, now, policy[8]
+local mixed = unit + 1073741824
 if raw and #raw == 24 then
-  local l, steps, tokens, unit = unpack('<ddI4I4', raw)
-  if l >= 0 and l % 1 == 0 and l <= now + window and steps >= 0 and steps % 1 == 0 then
-    if unit ~= policy[8] then
-      steps = 0
-    end
+  local l, steps, tokens, u = unpack('<ddI4I4', raw)
+  if u ~= unit and u ~= mixed then
+    steps = 0
+  end
+  local whole = l % 1 == 0 and steps % 1 == 0
+  if whole and l >= 0 and l <= now + window and steps >= 0 and steps < per_unit and tokens <= 1000000000 then
+    unit = u == unit and unit or mixed
     level = min(tokens * per_unit + steps, full)
     last = max(l, now)
     local elapsed = last - l
@@ -37,5 +41,10 @@ end
 if level < full then
   reset = behind + ceil((full - level) / per_us)
 end
-return allowed, remaining, retry, replenish, reset, 0,
-  allowed and cost > 0 and pack('<ddI4I4', last, level - remaining * per_unit, remaining, policy[8])
+local next_state, keep
+if allowed and cost > 0 then
+  next_state = pack('<ddI4I4', last, level - remaining * per_unit, remaining, unit)
+  -- Whole for this policy may be far from whole for one with another limit: kept until an empty bucket were full.
+  keep = unit == mixed and behind + ceil(full / per_us) or nil
+end
+return allowed, remaining, retry, replenish, reset, 0, next_state, keep

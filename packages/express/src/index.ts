@@ -1,0 +1,104 @@
+import {
+  type RateLimitOptions as CoreOptions,
+  type Decision,
+  type Exchange,
+  HttpLimiter,
+  joinHeader,
+} from '@sluice/core'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+
+export {
+  type Algorithm,
+  type ByIpOptions,
+  byApiKey,
+  byHeader,
+  byIp,
+  byPlan,
+  byUser,
+  compose,
+  type Decision,
+  type Duration,
+  definePlans,
+  type ErrorCode,
+  type Extractor,
+  type HeaderSet,
+  Limiter,
+  type LimiterOptions,
+  type LimitRequest,
+  type Logger,
+  MemoryStore,
+  type MemoryStoreOptions,
+  type OnStoreError,
+  type Plan,
+  type PlanLookup,
+  type Plans,
+  type Policy,
+  type PolicyDecision,
+  planByApiKey,
+  type Reason,
+  type RequestContext,
+  type RequestFunction,
+  SluiceError,
+  type SluiceEvent,
+  type Store,
+} from '@sluice/core'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The decision of all limiters that the request has passed so far. */
+      rateLimit?: Decision
+    }
+  }
+}
+
+/** Options of {@link rateLimit}. */
+export type RateLimitOptions = CoreOptions<Request, [req: Request, res: Response, next: NextFunction]>
+
+/**
+ * Makes a middleware that limits requests, for an application, a router or a route. A request that meets the same
+ * middleware again is not charged again.
+ * @throws SluiceError with the option, its value and what is expected
+ * @example
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
+ */
+export function rateLimit(options: RateLimitOptions): RequestHandler {
+  const limiter = new HttpLimiter(options)
+  return async function rateLimitMiddleware(req, res, next) {
+    try {
+      const { decision, refusal } = await limiter.handle(exchangeOf(req, res))
+      req.rateLimit = decision
+      if (refusal) {
+        if (res.headersSent) return
+        if (options.onLimited) return void (await options.onLimited(req, res, next, decision))
+        // Not `send`, which would add an ETag.
+        const length = Buffer.byteLength(refusal.body)
+        res.writeHead(refusal.status, { 'Content-Type': refusal.contentType, 'Content-Length': length })
+        return void res.end(refusal.body)
+      }
+    } catch (error) {
+      return next(error)
+    }
+    next()
+  }
+}
+
+function exchangeOf(req: Request, res: Response): Exchange<Request> {
+  return {
+    request: req,
+    identity: req,
+    method: req.method,
+    get ip() {
+      return req.ip
+    },
+    get trustsEveryProxy() {
+      return req.app.get('trust proxy') === true
+    },
+    get headersSent() {
+      return res.headersSent
+    },
+    header: (name) => joinHeader(req.headers[name]),
+    responseHeader: (name) => joinHeader(res.getHeader(name)),
+    setResponseHeader: (name, value) => void res.setHeader(name, value),
+  }
+}

@@ -1,0 +1,110 @@
+import {
+  type RateLimitOptions as CoreOptions,
+  type Decision,
+  type Exchange,
+  HttpLimiter,
+  joinHeader,
+} from '@sluice/core'
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+
+export {
+  type Algorithm,
+  type ByIpOptions,
+  byApiKey,
+  byHeader,
+  byIp,
+  byPlan,
+  byUser,
+  compose,
+  type Decision,
+  type Duration,
+  definePlans,
+  type ErrorCode,
+  type Extractor,
+  type HeaderSet,
+  Limiter,
+  type LimiterOptions,
+  type LimitRequest,
+  type Logger,
+  MemoryStore,
+  type MemoryStoreOptions,
+  type OnStoreError,
+  type Plan,
+  type PlanLookup,
+  type Plans,
+  type Policy,
+  type PolicyDecision,
+  planByApiKey,
+  type Reason,
+  type RequestContext,
+  type RequestFunction,
+  SluiceError,
+  type SluiceEvent,
+  type Store,
+} from '@sluice/core'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The decision of all limiters that the request has passed so far. */
+    rateLimit?: Decision
+  }
+}
+
+/** Options of {@link rateLimit}. */
+export type RateLimitOptions = CoreOptions<FastifyRequest, [request: FastifyRequest, reply: FastifyReply]>
+
+/**
+ * Makes an `onRequest` hook that limits requests, for an instance or a route. A request that meets the same hook
+ * again is not charged again.
+ * @throws SluiceError with the option, its value and what is expected
+ * @example
+ * app.addHook('onRequest', rateLimit({ limit: 100, window: '1m' }))
+ */
+export function rateLimit(options: RateLimitOptions): onRequestAsyncHookHandler {
+  const limiter = new HttpLimiter(options)
+  return async function rateLimitHook(request, reply) {
+    const { decision, refusal } = await limiter.handle(exchangeOf(request, reply))
+    request.rateLimit = decision
+    if (!refusal) return
+    if (!headersSent(reply)) {
+      if (options.onLimited) await options.onLimited(request, reply, decision)
+      // As bytes, since Fastify adds a charset to JSON text.
+      else reply.code(refusal.status).type(refusal.contentType).send(Buffer.from(refusal.body))
+    }
+    await reply
+    // A client that left before the reply went out would otherwise let the request go on.
+    if (!reply.sent) reply.hijack()
+    return reply
+  }
+}
+
+function headersSent(reply: FastifyReply): boolean {
+  return reply.sent || reply.raw.headersSent
+}
+
+function exchangeOf(request: FastifyRequest, reply: FastifyReply): Exchange<FastifyRequest> {
+  return {
+    request,
+    identity: request.raw,
+    method: request.method,
+    get ip() {
+      return request.ip
+    },
+    get trustsEveryProxy() {
+      return trustsEveryProxy(request)
+    },
+    get headersSent() {
+      return headersSent(reply)
+    },
+    header: (name) => joinHeader(request.headers[name]),
+    responseHeader: (name) => joinHeader(reply.getHeader(name)),
+    setResponseHeader: (name, value) => void reply.header(name, value),
+  }
+}
+
+/** Fastify does not show its option `trustProxy`, so this asks whose address it would take after many proxies. */
+function trustsEveryProxy(request: FastifyRequest): boolean {
+  const hops = Array.from({ length: 100 }, (_, i) => `192.0.2.${i}`)
+  const raw = { headers: { 'x-forwarded-for': hops.join(', ') }, socket: { remoteAddress: '192.0.2.100' } }
+  return Object.create(request, { raw: { value: raw } }).ip === hops[0]
+}

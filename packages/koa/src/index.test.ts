@@ -1,0 +1,59 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Koa, { type Middleware } from 'koa'
+import Koa2 from 'koa2'
+import { adapterContract, contractPath, type MakeServer } from '../../core/test/adapter-contract.js'
+import { type Decision, type RateLimitOptions, rateLimit } from './index.js'
+
+/** Makes sites with one version of Koa. */
+function makeServer(Framework: typeof Koa): MakeServer {
+  return async (build) => {
+    const handled: (Decision | undefined)[] = []
+    const errors: unknown[] = []
+    const site = build({
+      rateLimit: (options) => rateLimit(options as RateLimitOptions),
+      onLimited:
+        (reply): RateLimitOptions['onLimited'] =>
+        async (ctx, _next, decision) => {
+          const custom = await reply(decision)
+          if (custom) Object.assign(ctx, custom)
+        },
+    })
+    const app = new Framework(site.trust && { proxy: true, maxIpsCount: site.trust === 'everyone' ? 0 : 1 })
+    app.use(async (ctx, next) => {
+      try {
+        ctx.set(site.responseHeaders ?? {})
+        if (site.before) {
+          site.before(ctx.res)
+          ctx.respond = false
+        }
+        await next()
+      } catch (error) {
+        errors.push(error)
+        ctx.status = 500
+        ctx.body = 'failed'
+      }
+    })
+    for (const limit of [...(site.app ?? []), ...(site.group ?? []), ...(site.route ?? [])]) {
+      app.use(limit as Middleware)
+    }
+    app.use((ctx) => {
+      if (ctx.path !== contractPath) return
+      handled.push(ctx.state.rateLimit)
+      site.handler?.()
+      ctx.body = 'ok'
+    })
+    const server = await new Promise<Server>((resolve) => {
+      const listening = app.listen(0, '127.0.0.1', () => resolve(listening))
+    })
+    return {
+      port: (server.address() as AddressInfo).port,
+      handled,
+      errors,
+      close: () => new Promise((resolve) => server.close(() => resolve())),
+    }
+  }
+}
+
+adapterContract('Koa 3', makeServer(Koa))
+adapterContract('Koa 2', makeServer(Koa2 as unknown as typeof Koa))

@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import { type Algorithm, algorithmNames, type Check, decide, type Policy, resolvePolicy } from '@sluice/core'
+import { functionalClient } from './redis.js'
+import { decoders } from './state.js'
+import { extraTtlMs, runTimed } from './timed-store.js'
+
+const client = functionalClient({ keyPrefix: '' })
+afterAll(() => client.quit())
+
+const nowUs = 1_800_000_000_123_456
+const windowUs = 60_000_000
+const check = (key: string, policy: Policy, cost = 1): Check => ({
+  key,
+  policy: resolvePolicy(policy),
+  least: cost,
+  most: cost,
+})
+
+async function charge(checks: readonly Check[], atUs = nowUs) {
+  const [verdicts] = await runTimed(client, [{ checks, charge: true, notAfterUs: atUs }], atUs)
+  return verdicts ?? []
+}
+
+function fresh(checks: readonly Check[]) {
+  return decide(
+    checks,
+    checks.map(() => undefined),
+    nowUs,
+  ).map(({ next, ...verdict }) => verdict)
+}
+
+const newKey = (): string => `test:{${randomUUID()}}`
+
+/** A value of doubles, and of whole numbers of four bytes in place of strings. */
+function bytes(...values: (number | `${number}`)[]): Buffer {
+  return Buffer.concat(
+    values.map((value) => {
+      const cell = Buffer.alloc(typeof value === 'number' ? 8 : 4)
+      if (typeof value === 'number') cell.writeDoubleLE(value)
+      else cell.writeUInt32LE(Number(value))
+      return cell
+    }),
+  )
+}
+
+const start = Math.floor(nowUs / windowUs) * windowUs
+const index = start / windowUs
+const huge = '4294967295'
+const lookalikes: Record<Algorithm, Buffer[]> = {
+  'fixed-window': [
+    bytes(start, huge),
+    bytes(start + 0.5, '7'),
+    bytes(start + 2 * windowUs, '7'),
+    bytes(Number.NaN, '7'),
+    bytes(Number.POSITIVE_INFINITY, '7'),
+  ],
+  'sliding-window-counter': [
+    bytes(index, '0', huge),
+    bytes(index, huge, '0'),
+    bytes(index - 0.5, '7', '7'),
+    bytes(index + 2, '7', '7'),
+    bytes(Number.NaN, '7', '7'),
+    bytes(Number.POSITIVE_INFINITY, '7', '7'),
+  ],
+  'token-bucket': [
+    bytes(nowUs + windowUs, 0, huge, '7'),
+    bytes(nowUs + windowUs, -1, '0', '7'),
+    bytes(nowUs, 0.5, '0', '7'),
+    bytes(nowUs, 1e300, '0', '7'),
+    bytes(nowUs, Number.NaN, '0', '7'),
+    bytes(nowUs + 0.5, 0, '0', '7'),
+    bytes(nowUs + windowUs + 1, 0, '0', '7'),
+    bytes(Number.NaN, 0, '0', '7'),
+    bytes(Number.NEGATIVE_INFINITY, 0, '0', '7'),
+  ],
+  gcra: [
+    bytes(nowUs + windowUs / 2 + 0.5),
+    bytes(nowUs + 2 * windowUs + 1),
+    bytes(1e300),
+    bytes(Number.NaN),
+    bytes(Number.POSITIVE_INFINITY),
+    bytes(nowUs + windowUs, '4000', '7'),
+    bytes(nowUs + 0.5, '1', '7'),
+    bytes(1e300, '0', '7', 1e301),
+    bytes(nowUs + 2 * windowUs + 1, '0', '7', Number.NaN),
+    bytes(nowUs + 5e15, '0', '7', 1e300),
+  ],
+}
+
+type Garbage = readonly [what: string, put: (key: string) => Promise<unknown>]
+
+const anyGarbage: readonly Garbage[] = [
+  ['a list', (key) => client.rpush(key, 'a')],
+  ['a hash', (key) => client.hset(key, 'a', '1')],
+  ['a set', (key) => client.sadd(key, 'a')],
+  ['a sorted set', (key) => client.zadd(key, 1, 'a')],
+  ['a stream', (key) => client.xadd(key, '*', 'a', '1')],
+  ['a bitmap', (key) => client.setbit(key, 1000, 1)],
+  ['a HyperLogLog', (key) => client.pfadd(key, 'a')],
+  ['a number', (key) => client.set(key, 5)],
+  ['an empty string', (key) => client.set(key, '')],
+  ...[7, 8, 12, 16, 20, 24, 32, 1000].flatMap((length): Garbage[] => [
+    [`${length} zero bytes`, (key) => client.set(key, Buffer.alloc(length))],
+    [`${length} bytes of ones`, (key) => client.set(key, Buffer.alloc(length, 0xff))],
+  ]),
+]
+
+describe.each(algorithmNames.map((name) => [name] as const))('at a key of %s', (algorithm) => {
+  const policy: Policy = { algorithm, limit: 7, window: '1m' }
+  const garbage: readonly Garbage[] = [
+    ...anyGarbage,
+    ...lookalikes[algorithm].map(
+      (raw): Garbage => [`a lookalike ${raw.toString('hex')}`, (key) => client.set(key, raw)],
+    ),
+  ]
+
+  test.each(garbage)(
+    '%s counts as none, and the next charge writes over it with an expiry',
+    async (_, put) => {
+      const [key, other] = [newKey(), newKey()]
+      await put(key)
+      const denied = await charge([check(key, policy, 8)])
+      expect(denied).toEqual(fresh([check(key, policy, 8)]))
+      expect(await client.pttl(key)).toBe(-1)
+
+      const checks = [check(key, policy)]
+      expect(await charge(checks)).toEqual(fresh(checks))
+      expect(await client.pttl(key)).toBeGreaterThan(extraTtlMs)
+      await charge([check(other, policy)])
+      const code = checks[0]?.policy.wire[0] as string
+      const [state, expected] = await Promise.all([client.getBuffer(key), client.getBuffer(other)])
+      expect(decoders[code]?.(state as Buffer)).toEqual(decoders[code]?.(expected as Buffer))
+      await client.del(key, other)
+    },
+  )
+
+  test('garbage at another key of the call touches no other answer', async () => {
+    const tag = newKey()
+    const checks = [check(`${tag}1`, policy, 3), check(`${tag}2`, policy, 3)]
+    await client.rpush(`${tag}1`, 'a')
+    expect(await charge(checks)).toEqual(fresh(checks))
+    await client.del(`${tag}1`, `${tag}2`)
+  })
+
+  test('a key that lost its expiry gets one by the next charge, and not by a denial', async () => {
+    const key = newKey()
+    await charge([check(key, policy, 3)])
+    await client.persist(key)
+    await charge([check(key, policy, 5)])
+    expect(await client.pttl(key)).toBe(-1)
+    const [verdict] = await charge([check(key, policy, 2)])
+    expect(verdict).toMatchObject({ allowed: true, remaining: 2 })
+    expect(await client.pttl(key)).toBeGreaterThan(extraTtlMs)
+    await client.del(key)
+  })
+})
+
+test('a token bucket under two limits is kept until it were full from empty for the one that charged last', async () => {
+  const key = newKey()
+  const large: Policy = { algorithm: 'token-bucket', limit: 100, window: '1m' }
+  const small: Policy = { ...large, limit: 10 }
+  await charge([check(key, large, 91)])
+  expect(await client.pttl(key)).toBeLessThanOrEqual(extraTtlMs + 1000 + 54_600)
+  // 8 of 10 tokens are left: whole again in 12 s for the small limit, and in 55 s for the large one.
+  for (const atUs of [nowUs, nowUs + 6_000_000]) {
+    const [verdict] = await charge([check(key, small)], atUs)
+    expect(verdict?.resetUs).toBe(12_000_000)
+    expect(await client.pttl(key)).toBeGreaterThan(extraTtlMs + 55_000)
+    expect(await client.pttl(key)).toBeLessThanOrEqual(extraTtlMs + 61_000)
+  }
+  await client.del(key)
+})
