@@ -1,6 +1,7 @@
 // The arrows between packages: adapters and stores import core, core imports nobody.
 // Tests (*.test.ts and packages/*/test) may import what they need.
-const coreDependencies = Object.keys(require('./packages/core/package.json').dependencies)
+const core = require('./packages/core/package.json')
+const coreDependencies = Object.keys({ ...core.dependencies, ...core.peerDependencies })
 
 const source = (packages) => ({ path: `^packages/${packages}/src/`, pathNot: '\\.test\\.ts$' })
 

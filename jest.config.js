@@ -1,7 +1,11 @@
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
-  testMatch: ['<rootDir>/packages/**/*.test.ts', '<rootDir>/examples/**/*.test.ts'],
+  testMatch: [
+    '<rootDir>/packages/**/*.test.ts',
+    '<rootDir>/examples/**/*.test.ts',
+    '<rootDir>/scripts/*.test.ts',
+  ],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],
   testTimeout: 30_000,

@@ -3,6 +3,7 @@
 // With --check: writes nothing, fails when a module is not what the sources say, and lints both texts with luacheck.
 //
 // In the engine:
+//   `--@shared`              the .lua files that stand in the folder of the algorithms itself go here
 //   `  --@algorithms`        one branch for each algorithm goes here
 //   `... -- @live`           a line of the live script only
 //   `--@timed ...`           a line of the timed script only
@@ -44,12 +45,27 @@ function branches() {
   return `${chain.join('else')}end`
 }
 
+/** What several algorithms share, file by file. */
+function shared() {
+  const folder = join(core, 'algorithms')
+  const files = readdirSync(folder).filter((name) => name.endsWith('.lua'))
+  return files
+    .sort()
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+    .join('')
+}
+
+/** @param {string} text @param {string} marker @param {string} part */
+function insert(text, marker, part) {
+  const parts = text.split(`\n${marker}\n`)
+  if (parts.length !== 2) fail(`engine.lua: there must be exactly one line "${marker}".`)
+  return parts.join(`\n${part}\n`)
+}
+
 /** @param {'live' | 'timed'} variant */
 function assemble(variant) {
   const engine = readFileSync(join(core, 'engine.lua'), 'utf8')
-  const parts = engine.split('\n  --@algorithms\n')
-  if (parts.length !== 2) fail('engine.lua: there must be exactly one line "  --@algorithms".')
-  const text = parts.join(`\n${branches()}\n`)
+  const text = insert(insert(engine, '--@shared', shared()), '  --@algorithms', branches())
   if (text.includes('[['))
     fail('Long strings and long comments cannot be assembled: write "[ [", or one line each.')
   return text

@@ -49,6 +49,23 @@ describe('a decision', () => {
     expect(decision).toMatchObject({ ...numbers, policies: [numbers] })
   })
 
+  it.each<[string, Part, number]>([
+    ['allowed: when there is more', { replenishUs: 1001, resetUs: 2000 }, atUs + 1001],
+    ['allowed, with nothing outstanding: now', {}, atUs],
+    [
+      'denied: when the same cost passes',
+      { allowed: false, retryUs: 1, replenishUs: 1001, resetUs: 2000 },
+      atUs + 1,
+    ],
+    [
+      'denied for ever: when the limit is whole',
+      { allowed: false, retryUs: -1, replenishUs: 1001, resetUs: 2000 },
+      atUs + 2000,
+    ],
+  ])('keeps the moment to wait for to the microsecond, %s', (_, part, moreAtUs) => {
+    expect(decisionOf(part).policies[0]?.moreAtUs).toBe(moreAtUs)
+  })
+
   it.each<[string, Part[], object]>([
     ['ok when all admit', [{}, {}], { allowed: true, reason: 'ok', retryAfterMs: 0 }],
     [
@@ -172,6 +189,31 @@ describe('the decisions of several limiters', () => {
     const sum = addUp([part('a', { name: 'x' }, { name: 'y' }), part('b', { name: 'x', remaining: 1 })])
     expect(sum.policies.map((policy) => policy.name)).toEqual(['a/x', 'y', 'b/x'])
     expect(sum).toMatchObject({ allowed: true, remaining: 1 })
+  })
+
+  it.each<[string, [limiter: string, policy: string][], string[]]>([
+    [
+      'limiters of one name number them',
+      [
+        ['default', '100-per-1m'],
+        ['default', '100-per-1m'],
+        ['default', '100-per-1m'],
+      ],
+      ['default/100-per-1m', 'default/100-per-1m/2', 'default/100-per-1m/3'],
+    ],
+    [
+      'a name that looks told apart is one more to tell apart',
+      [
+        ['a', 'x'],
+        ['b', 'x'],
+        ['c', 'a/x'],
+        ['a', 'x'],
+      ],
+      ['a/x', 'b/x', 'a/x/2', 'a/x/3'],
+    ],
+  ])('never hold one name twice: %s', (_, policies, names) => {
+    const sum = addUp(policies.map(([limiter, name]) => part(limiter, { name })))
+    expect(sum.policies.map((policy) => policy.name)).toEqual(names)
   })
 
   it('is a denial when one denies', () => {

@@ -1,9 +1,10 @@
 import type { Algorithm } from './algorithms/index.js'
 import type { ResolvedPolicy } from './policy.js'
+import { attachReceipts, receiptsOf } from './receipt.js'
 import type { Verdict } from './store.js'
 
 /** Why a request was allowed or denied. */
-export type Reason = 'ok' | 'quota' | 'cost' | 'store-error' | 'skipped' | 'unlimited'
+export type Reason = 'ok' | 'quota' | 'cost' | 'blocked' | 'store-error' | 'skipped' | 'unlimited'
 
 /** One policy's part in a {@link Decision}. */
 export interface PolicyDecision {
@@ -24,6 +25,11 @@ export interface PolicyDecision {
   readonly replenishAfterMs: number
   /** Milliseconds, rounded up, until the limit is whole again. */
   readonly resetAfterMs: number
+  /**
+   * When that wait ends, by the store's clock, in microseconds since the epoch: of `replenishAfterMs` when allowed, of
+   * `retryAfterMs` when denied, and of `resetAfterMs` when no wait helps this cost.
+   */
+  readonly moreAtUs: number
   /** How long the accepted request must wait before it may run, in milliseconds. */
   readonly delayMs: number
   /** Whether the policy only reports and never refuses. */
@@ -34,7 +40,7 @@ export interface PolicyDecision {
 export interface Decision {
   readonly allowed: boolean
   /**
-   * `ok`; denied for want of `quota`, or by `cost` (more than could ever pass); `store-error` when the store did not
+   * `ok`; denied by a block of the key (`blocked`), by `cost` (more than could ever pass) or for want of `quota`; `store-error` when the store did not
    * answer; `skipped` and `unlimited` when no policy applied.
    */
   readonly reason: Reason
@@ -73,31 +79,44 @@ function ceilMs(us: number): number {
   return us < 0 ? Number.POSITIVE_INFINITY : Math.ceil(us / 1000)
 }
 
-/** Puts the verdicts of all policies together. */
+/**
+ * Puts the verdicts of all policies together.
+ * @param blockedUs until a block of the key ends, if there is one, which denies whatever the policies say
+ */
 export function decideFrom(
   subject: Subject,
   policies: readonly ResolvedPolicy[],
   verdicts: readonly Verdict[],
+  blockedUs = 0,
 ): Decision {
   const parts = policies.map((policy, i): PolicyDecision => {
     const verdict = verdicts[i] as Verdict
+    const { allowed, retryUs, replenishUs, resetUs } = verdict
+    const moreUs = allowed ? replenishUs : retryUs < 0 ? resetUs : retryUs
     return {
       name: policy.name,
       algorithm: policy.algorithm,
-      allowed: verdict.allowed,
+      allowed,
       limit: policy.limit,
       windowMs: policy.windowMs,
       burst: policy.burst,
       remaining: verdict.remaining,
-      retryAfterMs: ceilMs(verdict.retryUs),
-      replenishAfterMs: ceilMs(verdict.replenishUs),
-      resetAfterMs: ceilMs(verdict.resetUs),
+      retryAfterMs: ceilMs(retryUs),
+      replenishAfterMs: ceilMs(replenishUs),
+      resetAfterMs: ceilMs(resetUs),
+      moreAtUs: verdict.atUs + moreUs,
       delayMs: ceilMs(verdict.delayUs),
       shadow: policy.shadow,
     }
   })
   const atMs = Math.floor((verdicts[0] as Verdict).atUs / 1000)
-  return combine({ key: subject.key, plan: subject.plan, source: 'store', degraded: false, atMs }, parts)
+  const decision = combine(
+    { key: subject.key, plan: subject.plan, source: 'store', degraded: false, atMs },
+    parts,
+  )
+  if (blockedUs === 0) return decision
+  const retryAfterMs = Math.max(decision.retryAfterMs, ceilMs(blockedUs))
+  return { ...decision, allowed: false, reason: 'blocked', remaining: 0, retryAfterMs, delayMs: 0 }
 }
 
 type Origin = Subject & Pick<Decision, 'source' | 'degraded' | 'atMs'>
@@ -169,21 +188,38 @@ export function decideWithoutPolicy(
   }
 }
 
+/** What one limiter decided of a request. */
+export interface DecisionPart {
+  readonly limiter: string
+  readonly decision: Decision
+}
+
 /**
- * The decision of several limiters on one request: one list of policies, denied if one of them denied. Policies of
- * the same name are told apart as `limiter/policy`.
+ * The decision of several limiters on one request: one list of policies, in their order, denied if one of them denied.
+ * Policies of the same name are told apart as `limiter/policy`, and where that is the same too as `limiter/policy/2`.
  */
-export function addUp(parts: readonly { readonly limiter: string; readonly decision: Decision }[]): Decision {
-  const latest = (parts.at(-1) as { decision: Decision }).decision
+export function addUp(parts: readonly DecisionPart[]): Decision {
+  const latest = (parts.at(-1) as DecisionPart).decision
   if (parts.length === 1) return latest
   const names = parts.flatMap(({ decision }) => decision.policies.map((policy) => policy.name))
+  const taken = new Set<string>()
   const policies = parts.flatMap(({ limiter, decision }) =>
     decision.policies.map((policy) => {
       const unique = names.indexOf(policy.name) === names.lastIndexOf(policy.name)
-      return unique ? policy : { ...policy, name: `${limiter}/${policy.name}` }
+      const full = unique ? policy.name : `${limiter}/${policy.name}`
+      let name = full
+      for (let n = 2; taken.has(name); n++) name = `${full}/${n}`
+      taken.add(name)
+      return { ...policy, name }
     }),
   )
   const degraded = parts.some(({ decision }) => decision.degraded)
-  if (latest.reason === 'store-error' && !latest.allowed) return { ...latest, policies, degraded }
-  return policies.length === 0 ? { ...latest, degraded } : { ...combine(latest, policies), degraded }
+  // What no policy decided stands beside them: a block, or a store that failed.
+  const apart =
+    policies.length === 0 || (!latest.allowed && ['blocked', 'store-error'].includes(latest.reason))
+  const decision = apart ? { ...latest, policies, degraded } : { ...combine(latest, policies), degraded }
+  return attachReceipts(
+    decision,
+    parts.flatMap((part) => receiptsOf(part.decision)),
+  )
 }

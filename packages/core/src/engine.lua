@@ -3,41 +3,30 @@
 -- KEYS     one per check, in the order of the checks; they share a slot.
 -- ARGV[1]  JSON: [policies, groups].
 --   policies  one array each: code, 1 if shadow, limit, window in us, burst, then the algorithm's own numbers.
---   groups    flat: not_after (us), 1 to charge or 0 to peek, number of checks, then for each check:
---             index of its policy, least and most units. Plain decisions ask least = most = cost; a lease takes
---             what there is between the two, the same for all checks of its group.
+--   groups    flat: not_after (us), mode, number of checks, then for each check its policy's index and,
+--             to peek (mode 0) or charge (1): least and most units. Plain decisions ask least = most = cost; a lease
+--             takes what there is between the two, the same for all checks of its group.
+--             to refund (2): units, when they were charged (us), and the reset that the charge was answered with.
 -- Reply    one string of little-endian doubles, all whole: TIME in us, then for each check: 1 allowed, 0 denied or
 --          -1 too late (nothing was read or charged); units granted; remaining; retry (-1 never), replenish, reset
---          and delay in us.
+--          and delay in us. Of a refund only the first two count.
 --
 -- Denials, peeks and groups that come too late write nothing. Every write sets an expiry.
 local spread = unpack
 local pack, unpack = struct.pack, struct.unpack
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 
-local time = redis.call('TIME') -- @live
-local now = time[1] * 1000000 + time[2] -- @live
+local clock = redis.call('TIME') -- @live
+local now = clock[1] * 1000000 + clock[2] -- @live
 --@timed local now = tonumber(ARGV[2])
 
--- floor(a * b / c), exact past 2^53 too: long division in base 128 (a < 2^35, b and c <= 400 days).
-local function muldiv(a, b, c)
-  if a * b < 9007199254740992 then
-    return floor(a * b / c)
-  end
-  local quotient, rest, place = 0, 0, 268435456
-  while place >= 1 do
-    local part = rest * 128 + floor(a / place) % 128 * b
-    quotient = quotient * 128 + floor(part / c)
-    rest = part % c
-    place = place / 128
-  end
-  return quotient
-end
+--@shared
 
 -- One policy's answer: allowed, remaining, retry, replenish, reset, delay, the state to store once charged, and how
--- long in us to keep it if not until reset.
+-- long in us to keep it if not until reset. A state is a string, or a function that edits a list in place and is given
+-- its expiry in ms. With charged_at and charged_reset: only the state once cost is given back, if there is any.
 -- Each algorithm is a branch with raw (stored value or false), cost, policy, limit, window and burst in scope.
-local function step(raw, cost, policy)
+local function step(raw, cost, policy, key, charged_at, charged_reset)
   local code, limit, window, burst = policy[1], policy[3], policy[4], policy[5]
   if limit == 0 then
     return false, 0, -1, 0, 0, 0
@@ -49,18 +38,45 @@ local call = cjson.decode(ARGV[1])
 local policies, groups = call[1], call[2]
 local stored = redis.call('MGET', spread(KEYS))
 local written = {} -- by key: a later group of this call sees what an earlier one stored
+
+local function store(key, state, keep)
+  local ttl = ceil(keep / 1000) + 1000
+  --@timed ttl = ttl + 3600000
+  if type(state) == 'string' then
+    redis.call('SET', key, state, 'PX', ttl)
+    written[key] = state
+  else
+    state(ttl)
+  end
+end
+
 local reply = { pack('<d', now) }
 local at, index = 1, 0
 local size = #groups
 
 while at < size do
-  local not_after, charge, count = groups[at], groups[at + 1] == 1, groups[at + 2]
+  local not_after, mode, count = groups[at], groups[at + 1], groups[at + 2]
   at = at + 3
   if now > not_after then
     for _ = 1, count do
       reply[#reply + 1] = pack('<ddddddd', -1, 0, 0, 0, 0, 0, 0)
     end
-    at = at + 3 * count
+    at = at + (mode == 2 and 4 or 3) * count
+    index = index + count
+  elseif mode == 2 then
+    for i = 1, count do
+      local policy, units = policies[groups[at]], groups[at + 1]
+      local key = KEYS[index + i]
+      local state = step(written[key] or stored[index + i], units, policy, key, groups[at + 2], groups[at + 3])
+      at = at + 4
+      if type(state) == 'string' then
+        local answer = { step(state, 0, policy, key) }
+        store(key, state, answer[8] or answer[5])
+      elseif state then
+        state()
+      end
+      reply[#reply + 1] = pack('<ddddddd', 1, state and units or 0, 0, 0, 0, 0, 0)
+    end
     index = index + count
   else
     local checks, admitted, lease = {}, true, 1 / 0
@@ -70,11 +86,13 @@ while at < size do
       index = index + 1
       local key = KEYS[index]
       local raw = written[key] or stored[index]
-      local units, answer = most, { step(raw, most, policy) }
+      local units, answer = most, { step(raw, most, policy, key) }
       if not answer[1] and least < most and answer[2] >= least then
         units = answer[2]
-        answer = { step(raw, units, policy) }
-        lease = min(lease, units)
+        answer = { step(raw, units, policy, key) }
+        if policy[2] == 0 then
+          lease = min(lease, units)
+        end
       end
       if not answer[1] and policy[2] == 0 then
         admitted = false
@@ -88,14 +106,11 @@ while at < size do
       if answer[1] then
         granted = admitted and min(units, lease) or 0
         if granted < units then
-          answer = { step(raw, granted, policy) }
+          answer = { step(raw, granted, policy, key) }
         end
         local state = answer[7]
-        if charge and state then
-          local ttl = ceil((answer[8] or answer[5]) / 1000) + 1000
-          --@timed ttl = ttl + 3600000
-          redis.call('SET', key, state, 'PX', ttl)
-          written[key] = state
+        if mode == 1 and state then
+          store(key, state, answer[8] or answer[5])
         end
       end
       reply[#reply + 1] =

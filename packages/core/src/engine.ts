@@ -30,7 +30,7 @@ export function decide(checks: readonly Check[], states: readonly unknown[], now
     if (!answer.allowed && least < most && answer.remaining >= least) {
       units = answer.remaining
       answer = run(check, states[i], nowUs, units)
-      lease = Math.min(lease, units)
+      if (!policy.shadow) lease = Math.min(lease, units)
     }
     if (!answer.allowed && !policy.shadow) admitted = false
     return { units, answer }

@@ -32,7 +32,8 @@ function percentEncode(run: string): string {
     if (code >= 0xd800 && code <= 0xdfff) {
       encoded += `%u${code.toString(16).toUpperCase()}`
     } else {
-      for (const byte of utf8.encode(character)) encoded += `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
+      for (const byte of utf8.encode(character))
+        encoded += `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
     }
   }
   return encoded

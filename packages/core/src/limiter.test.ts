@@ -6,7 +6,7 @@ import { Limiter, type LimiterOptions, type LimitRequest } from './limiter.js'
 import { MemoryStore } from './memory-store.js'
 import { definePlans } from './plans.js'
 import type { Policy } from './policy.js'
-import type { Check, ConsumeOptions, Store, Verdict } from './store.js'
+import type { Check, ConsumeOptions, Refund, Store, Verdict } from './store.js'
 
 const algorithms: Algorithm[] = ['fixed-window', 'sliding-window-counter', 'token-bucket', 'gcra']
 const short = { limit: 3, window: '1m' } as const
@@ -29,6 +29,14 @@ class WatchedStore implements Store {
     return this.memory.peek(checks)
   }
 
+  refund(refunds: readonly Refund[]): Promise<void> {
+    return this.memory.refund(refunds)
+  }
+
+  reset(keys: readonly string[]): Promise<void> {
+    return this.memory.reset(keys)
+  }
+
   async close(): Promise<void> {
     this.closed++
   }
@@ -40,7 +48,8 @@ class WatchedStore implements Store {
 
 /** A store whose answer the test gives. */
 function storeThat(consume: () => Promise<readonly Verdict[]>): Store {
-  return { shared: true, consume, peek: consume, close: async () => {} }
+  const nothing = async (): Promise<void> => {}
+  return { shared: true, consume, peek: consume, refund: nothing, reset: nothing, close: nothing }
 }
 
 /** How many of `requests` are allowed, one after another. */
@@ -607,7 +616,7 @@ describe('events', () => {
     }
     const limiter = new Limiter({ ...short, onEvent, logger: { warn } })
     expect(await limiter.consume({ key: 'k' })).toMatchObject({ allowed: true, remaining: 2 })
-    expect(warn).toHaveBeenCalledWith(expect.stringContaining('onEvent threw'))
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('onEvent failed'))
   })
 })
 

@@ -106,6 +106,17 @@ describe('a MemoryStore', () => {
     expect(await consume('last')).toBe(false)
   })
 
+  it('charges a key that another key of the same call pushed out', async () => {
+    const { store, check, consume } = setUp(2)
+    await consume('a')
+    await consume('exhausted', 100)
+    await store.consume([check('new'), check('a')])
+    expect(await store.peek([check('a'), check('exhausted')])).toMatchObject([
+      { remaining: 98 },
+      { remaining: 0 },
+    ])
+  })
+
   it('refuses what comes after close, which may be done twice', async () => {
     const { store, check, consume } = setUp(10)
     await consume('a')
@@ -124,6 +135,13 @@ describe('a full MemoryStore', () => {
     await consumeEach('flood', 20_000)
     expect(await free('exhausted', 10)).toBe(0)
     expect(warn).not.toHaveBeenCalled()
+  })
+
+  it('frees no key that was exhausted little by little', async () => {
+    const { consumeEach, free } = setUp(101)
+    for (const cost of [1, 50, 49]) await consumeEach('exhausted', 100, cost)
+    await consumeEach('flood', 1000)
+    expect(await free('exhausted', 100)).toBe(0)
   })
 
   it('frees no exhausted key until all others are as exhausted, and then says so', async () => {

@@ -2,7 +2,7 @@ import { type ClockUs, processClockUs } from './clock.js'
 import { decide, type Outcome } from './engine.js'
 import { badOption, refuseUnknownOptions, SluiceError } from './errors.js'
 import type { ResolvedPolicy } from './policy.js'
-import type { Check, ConsumeOptions, Store, Verdict } from './store.js'
+import type { Check, ConsumeOptions, Refund, Store, Verdict } from './store.js'
 
 /** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
@@ -76,7 +76,7 @@ export class MemoryStore implements Store {
       if (entry && entry.place !== gone) {
         entry.policy = policy
         entry.state = next
-        if (entry.level !== level) this.#move(entry, level)
+        this.#move(entry, level)
       } else {
         if (this.size >= this.#maxKeys) this.#evict(nowUs, options)
         this.#add({ key, policy, state: next, level, place: gone })
@@ -92,6 +92,26 @@ export class MemoryStore implements Store {
       checks.map(({ key }) => stateOf(this.#find(key))),
       nowUs,
     )
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    const nowUs = this.#now()
+    for (const refund of refunds) {
+      const entry = this.#find(refund.key)
+      const state = entry && refund.policy.refund(entry.state, nowUs, refund, refund.policy.rule)
+      if (!entry || state === undefined) continue
+      entry.state = state
+      const { remaining } = entry.policy.step(state, nowUs, 0, entry.policy.rule)
+      this.#move(entry, Math.floor(usedShare(entry.policy, remaining) * exhausted))
+    }
+  }
+
+  async reset(keys: readonly string[]): Promise<void> {
+    this.#now()
+    for (const key of keys) {
+      const entry = this.#find(key)
+      if (entry) this.#remove(entry)
+    }
   }
 
   async close(): Promise<void> {
@@ -119,12 +139,7 @@ export class MemoryStore implements Store {
         const { policy, state } = entry
         const { remaining, resetUs } = policy.step(state, nowUs, 0, policy.rule)
         const share = usedShare(policy, remaining)
-        if (
-          resetUs === 0 ||
-          !victim ||
-          share < victim.share ||
-          (share === victim.share && resetUs < victim.resetUs)
-        ) {
+        if (!victim || share < victim.share || (share === victim.share && resetUs < victim.resetUs)) {
           victim = { entry, share, resetUs }
         }
       }
@@ -156,6 +171,7 @@ export class MemoryStore implements Store {
   }
 
   #move(entry: Entry, level: number): void {
+    if (entry.level === level) return
     this.#unrank(entry)
     entry.level = level
     this.#rank(entry)

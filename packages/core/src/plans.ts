@@ -24,8 +24,17 @@ export type Plans<P extends Record<string, Plan> = Record<string, Plan>> = Reado
  * })
  */
 export function definePlans<P extends Record<string, Plan>>(plans: P): Plans<P> {
-  if (typeof plans !== 'object' || plans === null || Array.isArray(plans) || Object.keys(plans).length === 0) {
-    throw badOption('plans', plans, 'an object with at least one plan, such as { free: { limit: 100, window: "1h" } }')
+  if (
+    typeof plans !== 'object' ||
+    plans === null ||
+    Array.isArray(plans) ||
+    Object.keys(plans).length === 0
+  ) {
+    throw badOption(
+      'plans',
+      plans,
+      'an object with at least one plan, such as { free: { limit: 100, window: "1h" } }',
+    )
   }
   const byName = new Map<string, readonly ResolvedPolicy[]>()
   for (const [name, plan] of Object.entries(plans)) {
@@ -48,7 +57,8 @@ export function policiesOf(plans: unknown): ReadonlyMap<string, readonly Resolve
 
 function resolvePlan(plan: Exclude<Plan, 'unlimited'>): readonly ResolvedPolicy[] {
   if (!Array.isArray(plan)) {
-    if (typeof plan !== 'object') throw badOption('plan', plan, "a policy, an array of policies, or 'unlimited'")
+    if (typeof plan !== 'object')
+      throw badOption('plan', plan, "a policy, an array of policies, or 'unlimited'")
     return Object.freeze([resolveAt(plan as Policy, 0)])
   }
   if (plan.length === 0) throw badOption('plan', plan, "at least one policy, or 'unlimited'")
@@ -69,7 +79,9 @@ export function resolvePolicies(policies: readonly Policy[], byPlace: boolean): 
     }
   })
   for (const [i, policy] of list.entries()) {
-    if (list.some((other, j) => j < i && (other.name === policy.name || other.keySuffix === policy.keySuffix))) {
+    if (
+      list.some((other, j) => j < i && (other.name === policy.name || other.keySuffix === policy.keySuffix))
+    ) {
       throw new SluiceError(
         'SLUICE_DUPLICATE_POLICY',
         `Two policies of one decision are called ${show(policy.name)}. Give each its own \`name\`.`,

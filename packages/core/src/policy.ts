@@ -2,12 +2,18 @@ import type { AlgorithmDefinition, Rule } from './algorithms/algorithm.js'
 import type { BucketOptions } from './algorithms/bucket.js'
 import type { FixedWindowOptions } from './algorithms/fixed-window/fixed-window.js'
 import { type Algorithm, algorithms } from './algorithms/index.js'
+import type { LeakyBucketOptions } from './algorithms/leaky-bucket/leaky-bucket.js'
+import type { SlidingWindowRingOptions } from './algorithms/sliding-window-ring/sliding-window-ring.js'
 import { type Duration, formatDuration, parseDuration } from './duration.js'
 import { badOption, refuseUnknownOptions } from './errors.js'
 import { encodeName } from './key.js'
 
 /** A named rule: an algorithm and its numbers. */
-export interface Policy extends BucketOptions, FixedWindowOptions {
+export interface Policy
+  extends BucketOptions,
+    FixedWindowOptions,
+    LeakyBucketOptions,
+    SlidingWindowRingOptions {
   /**
    * Names the policy in headers, decisions and keys: 1 to 64 printable ASCII characters. Default: its numbers,
    * `100-per-1m`.
@@ -37,6 +43,7 @@ export interface ResolvedPolicy {
   readonly keySuffix: string
   /** Decides one request on this policy's state: see `decide`. */
   readonly step: AlgorithmDefinition['step']
+  readonly refund: AlgorithmDefinition['refund']
   readonly rule: Rule
   /** What the Redis script is given of this policy. */
   readonly wire: readonly (string | number)[]
@@ -107,6 +114,7 @@ function build(parts: Parts, limit: number): ResolvedPolicy {
     shadow,
     keySuffix,
     step: definition.step,
+    refund: definition.refund,
     rule,
     wire: Object.freeze([definition.code, shadow ? 1 : 0, limit, windowUs, burst, ...rule.wire]),
     withLimit: (other: number) => build(parts, other),

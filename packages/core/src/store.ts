@@ -1,3 +1,4 @@
+import type { Charge } from './algorithms/algorithm.js'
 import type { ErrorCode } from './errors.js'
 import type { ResolvedPolicy } from './policy.js'
 
@@ -10,6 +11,12 @@ export interface Check {
   readonly least: number
   /** Units to take if there are as many; a lease takes what there is from `least` up to this. */
   readonly most: number
+}
+
+/** A charge of one policy for one key, some units of which are to be given back. */
+export interface Refund extends Charge {
+  readonly key: string
+  readonly policy: ResolvedPolicy
 }
 
 /** What a store may spend on a call. */
@@ -55,6 +62,10 @@ export interface Store {
   consume(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]>
   /** Answers as {@link Store.consume} would, and charges nothing. */
   peek(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]>
+  /** Gives units of earlier charges back, each as far as its algorithm can. */
+  refund(refunds: readonly Refund[], options: ConsumeOptions): Promise<void>
+  /** Forgets keys, as if they had never been used. */
+  reset(keys: readonly string[], options: ConsumeOptions): Promise<void>
   /** Gives back what the store itself opened. Idempotent. */
   close(): Promise<void>
 }

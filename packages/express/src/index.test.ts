@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import express4 from 'express4'
-import { adapterContract, type MakeServer } from '../../core/test/adapter-contract.js'
+import { adapterContract, type MakeServer } from '@sluice/testing'
 import { type Decision, type RateLimitOptions, rateLimit } from './index.js'
 
 /** Makes sites with one version of Express. */

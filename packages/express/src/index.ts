@@ -22,6 +22,7 @@ export {
   type ErrorCode,
   type Extractor,
   type HeaderSet,
+  type LegacyReset,
   Limiter,
   type LimiterOptions,
   type LimitRequest,

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import fastify, { type onRequestAsyncHookHandler } from 'fastify'
-import { adapterContract, type MakeServer } from '../../core/test/adapter-contract.js'
+import { adapterContract, type MakeServer } from '@sluice/testing'
 import { type Decision, type RateLimitOptions, rateLimit } from './index.js'
 
 const makeServer: MakeServer = async (build) => {

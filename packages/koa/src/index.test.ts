@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Koa, { type Middleware } from 'koa'
 import Koa2 from 'koa2'
-import { adapterContract, contractPath, type MakeServer } from '../../core/test/adapter-contract.js'
+import { adapterContract, contractPath, type MakeServer } from '@sluice/testing'
 import { type Decision, type RateLimitOptions, rateLimit } from './index.js'
 
 /** Makes sites with one version of Koa. */

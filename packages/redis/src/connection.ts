@@ -53,16 +53,30 @@ export class Connection {
    * @param argument makes the script's argument once the server's clock is known
    * @throws SluiceError `SLUICE_STORE_FAILED` with the client's error as its cause
    */
-  async run(keys: readonly string[], argument: () => string): Promise<Buffer> {
-    try {
-      await this.#link
+  run(keys: readonly string[], argument: () => string): Promise<Buffer> {
+    return this.#ask(async (client) => {
       const call = [keys.length, ...keys, argument()] as const
-      const reply = await this.#client.callBuffer('evalsha', [scriptSha1, ...call]).catch((error: Error) => {
+      const reply = await client.callBuffer('evalsha', [scriptSha1, ...call]).catch((error: Error) => {
         // A server that restarted or was failed over to has not seen the script.
         if (!error.message.startsWith('NOSCRIPT')) throw error
-        return this.#client.callBuffer('eval', [script, ...call])
+        return client.callBuffer('eval', [script, ...call])
       })
       return reply as Buffer
+    })
+  }
+
+  /**
+   * Deletes keys that share a slot.
+   * @throws SluiceError `SLUICE_STORE_FAILED` with the client's error as its cause
+   */
+  async delete(keys: readonly string[]): Promise<void> {
+    await this.#ask((client) => client.del(...keys))
+  }
+
+  async #ask<T>(ask: (client: Redis) => Promise<T>): Promise<T> {
+    try {
+      await this.#link
+      return await ask(this.#client)
     } catch (error) {
       if (error instanceof SluiceError) throw error
       throw new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${(error as Error).message}`, {

@@ -1,4 +1,12 @@
-import { type Decision, Limiter, type LimiterOptions, type Policy, SluiceError } from '@sluice/core'
+import {
+  type Algorithm,
+  algorithmNames,
+  type Decision,
+  Limiter,
+  type LimiterOptions,
+  type Policy,
+  SluiceError,
+} from '@sluice/core'
 import { Redis } from 'ioredis'
 import { functionalClient, type RedisServer, startRedis } from '../test/redis.js'
 import { RedisStore, type RedisStoreOptions } from './redis-store.js'
@@ -175,6 +183,56 @@ describe('decisions', () => {
     expect(consumed).toMatchObject({ allowed: true, remaining: 2 })
   })
 })
+
+describe('refund, reset and block', () => {
+  test.each(algorithmNames.map((name) => [name] as const))('work under %s', async (algorithm) => {
+    const client = functionalClient()
+    const limit = limiter(open(client), {
+      algorithm,
+      limit: 10,
+      window: '1h',
+      blocks: true,
+      ...longQueue(algorithm),
+    })
+    const remaining = async () => (await limit.peek({ key: 'a', cost: 0 })).remaining
+    const whole = await remaining()
+    const first = await limit.consume({ key: 'a', cost: 2 })
+    const second = await limit.consume({ key: 'a', cost: 3 })
+    await limit.refund(second)
+    await limit.refund(second)
+    expect(await remaining()).toBe(whole - 2)
+    await limit.refund(first, 1)
+    expect(await remaining()).toBe(whole - 1)
+    await limit.reset('a')
+    expect(await remaining()).toBe(whole)
+    await limit.block('a', '1m')
+    const blocked = await limit.consume({ key: 'a' })
+    expect(blocked).toMatchObject({ allowed: false, reason: 'blocked', source: 'store' })
+    expect(blocked.retryAfterMs).toBeGreaterThan(50_000)
+    expect(blocked.retryAfterMs).toBeLessThanOrEqual(60_000)
+    const keys = await client.keys(`${client.options.keyPrefix}*`)
+    expect(keys.map((key) => key.replace(`${client.options.keyPrefix}`, ''))).toEqual([
+      'sluice:1:{a}:test:-:bk',
+    ])
+    await limit.unblock('a')
+    expect(await limit.consume({ key: 'a' })).toMatchObject({ allowed: true })
+  })
+
+  test('fail with a code when the server is away B119', async () => {
+    const server = await privateServer()
+    const limit = limiter(open(clientOf(server)), { blocks: true })
+    const decision = await limit.consume({ key: 'a' })
+    await server.stop()
+    await expect(limit.refund(decision)).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
+    await expect(limit.reset('a')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
+    await expect(limit.block('a', '1s')).rejects.toMatchObject({ code: 'SLUICE_STORE_FAILED' })
+  })
+})
+
+/** A leaky bucket of ten an hour would have no places by default; refunds of its last place are enough here. */
+function longQueue(algorithm: Algorithm): Partial<Policy> {
+  return algorithm === 'leaky-bucket' ? { queue: 9 } : {}
+}
 
 describe('a server that fails', () => {
   test('and was down at the start is used as soon as it answers', async () => {

@@ -2,6 +2,7 @@ import {
   badOption,
   type Check,
   type ConsumeOptions,
+  type Refund,
   refuseUnknownOptions,
   SluiceError,
   type Store,
@@ -10,7 +11,7 @@ import {
 } from '@sluice/core'
 import type { Redis } from 'ioredis'
 import { Connection, duplicateFor } from './connection.js'
-import { decodeReply, encodeCall } from './wire.js'
+import { decodeReply, encodeCall, encodeRefund } from './wire.js'
 
 /** Options of {@link RedisStore}. */
 export interface RedisStoreOptions {
@@ -58,24 +59,36 @@ export class RedisStore implements Store {
     return this.#decide(checks, options, false)
   }
 
+  async refund(refunds: readonly Refund[], options: ConsumeOptions): Promise<void> {
+    await this.#run(refunds, options, (notAfterUs) => encodeRefund(refunds, notAfterUs))
+  }
+
+  async reset(keys: readonly string[]): Promise<void> {
+    await this.#connection.delete(keys.map((key) => this.#prefix + key))
+  }
+
   async close(): Promise<void> {
     this.#connection.close()
   }
 
-  async #decide(
-    checks: readonly Check[],
+  #decide(checks: readonly Check[], options: ConsumeOptions, charge: boolean): Promise<readonly Verdict[]> {
+    return this.#run(checks, options, (notAfterUs) => encodeCall(checks, charge, notAfterUs))
+  }
+
+  async #run(
+    parts: readonly { readonly key: string }[],
     { timeoutMs }: ConsumeOptions,
-    charge: boolean,
+    encode: (notAfterUs: number) => string,
   ): Promise<readonly Verdict[]> {
-    const keys = checks.map(({ key }) => this.#prefix + key)
+    const keys = parts.map(({ key }) => this.#prefix + key)
     const deadlineMs = performance.now() + timeoutMs
     // A server whose clock was set forward finds the first call late; its reply tells its clock, and the second fits.
     do {
       const reply = await this.#connection.run(keys, () => {
         const leftUs = Math.floor((deadlineMs - performance.now()) * 1000)
-        return encodeCall(checks, charge, this.#connection.serverUs() + leftUs)
+        return encode(this.#connection.serverUs() + leftUs)
       })
-      const { atUs, verdicts } = decodeReply(reply, checks.length)
+      const { atUs, verdicts } = decodeReply(reply, parts.length)
       this.#connection.heard(atUs)
       if (verdicts) return verdicts
     } while (performance.now() < deadlineMs)

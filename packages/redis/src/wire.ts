@@ -1,20 +1,28 @@
-import type { Check, ResolvedPolicy, Verdict } from '@sluice/core'
+import type { Check, Refund, ResolvedPolicy, Verdict } from '@sluice/core'
 
 /** Policies never change, so each is written once. */
 const policyJson = new WeakMap<ResolvedPolicy, string>()
 
 /** The script's argument for one group of checks; its form is described at the head of `engine.lua`. */
 export function encodeCall(checks: readonly Check[], charge: boolean, notAfterUs: number): string {
-  const policies = checks.map(({ policy }) => {
-    let json = policyJson.get(policy)
-    if (json === undefined) {
-      json = JSON.stringify(policy.wire)
-      policyJson.set(policy, json)
-    }
-    return json
-  })
+  const policies = checks.map(({ policy }) => jsonOf(policy))
   const units = checks.map(({ least, most }, i) => `,${i + 1},${least},${most}`)
   return `[[${policies.join()}],[${notAfterUs},${charge ? 1 : 0},${checks.length}${units.join('')}]]`
+}
+
+/** The script's argument to give back charges. */
+export function encodeRefund(refunds: readonly Refund[], notAfterUs: number): string {
+  const numbers = refunds.map(({ units, atUs, resetUs }, i) => `,${i + 1},${units},${atUs},${resetUs}`)
+  return `[[${refunds.map(({ policy }) => jsonOf(policy)).join()}],[${notAfterUs},2,${refunds.length}${numbers.join('')}]]`
+}
+
+function jsonOf(policy: ResolvedPolicy): string {
+  let json = policyJson.get(policy)
+  if (json === undefined) {
+    json = JSON.stringify(policy.wire)
+    policyJson.set(policy, json)
+  }
+  return json
 }
 
 /** What the script said of one group of checks. */

@@ -27,7 +27,7 @@ describe(`${processes} processes with ${calls} concurrent calls each on one key`
       const task = {
         url: process.env.REDIS_URL,
         keyPrefix: `test:${randomUUID()}:`,
-        policy: { algorithm, limit, window: '1d' },
+        policy: { algorithm, limit, window: '1d', ...(algorithm === 'leaky-bucket' && { queue: limit - 1 }) },
         calls,
       }
       const workers = await Promise.all(Array.from({ length: processes }, () => start(task)))

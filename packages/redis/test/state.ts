@@ -27,7 +27,7 @@ export const decoders: Readonly<Record<string, Decoder>> = {
   gc: (raw, unit) => {
     expectLength(raw, 8, 16, 24)
     return {
-      tatUs: raw.readDoubleLE(0),
+      paidUs: raw.readDoubleLE(0),
       steps: raw.length > 8 ? raw.readUInt32LE(8) : 0,
       unit: raw.length > 8 ? raw.readUInt32LE(12) : unit,
       longUs: raw.length > 16 ? raw.readDoubleLE(16) : 0,

@@ -17,23 +17,109 @@ place = place / 128
 end
 return quotient
 end
-local function step(raw, cost, policy)
+local function read_debt(raw, policy)
+local window, full, per_us = policy[4], policy[5] * policy[6], policy[7]
+if not raw or (#raw ~= 8 and #raw ~= 16 and #raw ~= 24) then
+return 0, 0
+end
+local paid, rest, unit, long = unpack('<d', raw), 0, policy[8], 0
+if #raw == 24 then
+paid, rest, unit, long = unpack('<dI4I4d', raw)
+elseif #raw == 16 then
+paid, rest, unit = unpack('<dI4I4', raw)
+end
+if unit ~= policy[8] and rest > 0 then
+paid, rest = paid + 1, 0
+end
+local us = paid - now
+local over = us - window
+local within = over * per_us + rest <= full or over < min(long, 3155760000000000)
+if us >= 0 and us % 1 == 0 and rest < per_us and within then
+return us, rest
+end
+return 0, 0
+end
+local function write_debt(debt, policy)
+local steps = debt % policy[7]
+local paid, long = now + (debt - steps) / policy[7], policy[9]
+if long > 0 then
+return pack('<dI4I4d', paid, steps, policy[8], long)
+elseif steps > 0 then
+return pack('<dI4I4', paid, steps, policy[8])
+end
+return pack('<d', paid)
+end
+local function step_debt(raw, cost, policy)
+local burst, per_unit, per_us = policy[5], policy[6], policy[7]
+local full = burst * per_unit
+local ahead, steps = read_debt(raw, policy)
+local debt = min(ahead * per_us + steps, full)
+local need = cost * per_unit
+local allowed = debt + need <= full
+local state
+if allowed and cost > 0 then
+debt = debt + need
+steps = debt % per_us
+ahead = (debt - steps) / per_us
+state = write_debt(debt, policy)
+end
+local remaining = floor((full - debt) / per_unit)
+local retry, replenish = 0, 0
+if not allowed then
+retry = cost > burst and -1 or ahead - floor((full - need - steps) / per_us)
+end
+if remaining < burst then
+replenish = ahead - floor((full - (remaining + 1) * per_unit - steps) / per_us)
+end
+return allowed, remaining, retry, replenish, steps > 0 and ahead + 1 or ahead, debt, state
+end
+local function refund_debt(raw, units, policy, charged_at, charged_reset, last)
+local per_unit, per_us = policy[6], policy[7]
+local ahead, steps = read_debt(raw, policy)
+local paid = now + ahead + (steps > 0 and 1 or 0)
+local owed = min((charged_at + charged_reset - now) * per_us, units * per_unit)
+if owed <= 0 or last and paid ~= charged_at + charged_reset then
+return nil
+end
+return write_debt(max(0, ahead * per_us + steps - owed), policy)
+end
+local function step(raw, cost, policy, key, charged_at, charged_reset)
 local code, limit, window, burst = policy[1], policy[3], policy[4], policy[5]
 if limit == 0 then
 return false, 0, -1, 0, 0, 0
 end
-if code == 'fw' then
+if code == 'bk' then
+local length = policy[6]
+if charged_at then
+return nil
+end
+if length > 0 and cost > 0 then
+return true, 0, 0, length, length, 0, pack('<d', now + length)
+end
+local left = 0
+if raw and #raw == 8 then
+local ends = unpack('<d', raw)
+if ends % 1 == 0 and ends > now and ends <= now + 3155760000000000 then
+left = ends - now
+end
+end
+return left == 0, left == 0 and 1 or 0, left, left, left, 0
+elseif code == 'fw' then
 local start = now
 if policy[6] == 1 then
 start = floor(now / window) * window
 end
-local used = 0
+local used, stored = 0, nil
 if raw and #raw == 12 then
 local s, u = unpack('<dI4', raw)
 if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window and u <= 1000000000 then
 start = s
-used = min(u, limit)
+used, stored = min(u, limit), u
 end
+end
+if charged_at then
+local same = stored and charged_at >= start and charged_at < start + window
+return same and pack('<dI4', start, max(0, stored - cost))
 end
 local allowed = used + cost <= limit
 if allowed then
@@ -47,61 +133,31 @@ retry = cost > limit and -1 or ends
 end
 return allowed, limit - used, retry, reset, reset, 0, allowed and cost > 0 and pack('<dI4', start, used)
 elseif code == 'gc' then
-local per_unit, per_us = policy[6], policy[7]
-local full = burst * per_unit
-local ahead, steps = 0, 0
-if raw and (#raw == 8 or #raw == 16 or #raw == 24) then
-local tat, rest, unit, long = unpack('<d', raw), 0, policy[8], 0
-if #raw == 24 then
-tat, rest, unit, long = unpack('<dI4I4d', raw)
-elseif #raw == 16 then
-tat, rest, unit = unpack('<dI4I4', raw)
+if charged_at then
+return refund_debt(raw, cost, policy, charged_at, charged_reset)
 end
-if unit ~= policy[8] and rest > 0 then
-tat, rest = tat + 1, 0
+local allowed, remaining, retry, replenish, reset, _, state = step_debt(raw, cost, policy)
+return allowed, remaining, retry, replenish, reset, 0, state
+elseif code == 'lb' then
+if charged_at then
+return refund_debt(raw, cost, policy, charged_at, charged_reset, true)
 end
-local us = tat - now
-local over = us - window
-local within = over * per_us + rest <= full or over < min(long, 3155760000000000)
-if us >= 0 and us % 1 == 0 and rest < per_us and within then
-ahead, steps = us, rest
-end
-end
-local debt = min(ahead * per_us + steps, full)
-local need = cost * per_unit
-local allowed = debt + need <= full
-local charged = allowed and cost > 0
-if charged then
-debt = debt + need
-steps = debt % per_us
-ahead = (debt - steps) / per_us
-end
-local remaining = floor((full - debt) / per_unit)
-local retry, replenish = 0, 0
-if not allowed then
-retry = cost > burst and -1 or ahead - floor((full - need - steps) / per_us)
-end
-if remaining < burst then
-replenish = ahead - floor((full - (remaining + 1) * per_unit - steps) / per_us)
-end
-local next_state
-if charged then
-local tat, long = now + ahead, policy[9]
-if long > 0 then
-next_state = pack('<dI4I4d', tat, steps, policy[8], long)
-elseif steps > 0 then
-next_state = pack('<dI4I4', tat, steps, policy[8])
-else
-next_state = pack('<d', tat)
-end
-end
-return allowed, remaining, retry, replenish, steps > 0 and ahead + 1 or ahead, 0, next_state
+local allowed, remaining, retry, replenish, reset, debt, state = step_debt(raw, cost, policy)
+local delay = state and ceil((debt - policy[6]) / policy[7]) or 0
+return allowed, remaining, retry, replenish, reset, delay, state
 elseif code == 'sc' then
 local index = floor(now / window)
 local before, current = 0, 0
 if raw and #raw == 16 then
 local i, p, c = unpack('<dI4I4', raw)
-if i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
+if charged_at then
+local charged = floor(charged_at / window)
+if i == charged then
+return pack('<dI4I4', i, p, max(0, c - cost))
+elseif i == charged + 1 then
+return pack('<dI4I4', i, max(0, p - cost), c)
+end
+elseif i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
 if i < index then
 before = c
 else
@@ -110,6 +166,9 @@ before = p
 current = min(c, limit)
 end
 end
+end
+if charged_at then
+return nil
 end
 local previous = min(before, limit)
 local since = now - index * window
@@ -145,6 +204,197 @@ elseif previous > 0 then
 reset = window - since
 end
 return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, before, current)
+elseif code == 'sl' then
+local size = redis.pcall('LLEN', key)
+local intact = type(size) == 'number' -- a value of another type, or elements that are not ours, count as none
+local function entry(i)
+local element = redis.call('LINDEX', key, i)
+if element and #element == 11 then
+return unpack('<I7I4', element)
+end
+intact = false
+return 0, 0
+end
+local function search(low, high, passes)
+while low < high do
+local middle = floor((low + high) / 2)
+if passes(entry(middle)) then
+high = middle
+else
+low = middle + 1
+end
+end
+return low
+end
+if charged_at then
+if not intact then
+return nil
+end
+local i = search(1, size, function(time)
+return time >= charged_at
+end)
+local _, before = entry(i - 1)
+while i < size do
+local time, sum = entry(i)
+if time ~= charged_at then
+return nil
+elseif (sum - before) % 4294967296 >= cost then
+break
+end
+before = sum
+i = i + 1
+end
+if i >= size then
+return nil
+end
+return function()
+for place = i, size - 1 do
+local time, sum = entry(place)
+if place == size - 1 and place == i and (sum - before) % 4294967296 == cost then
+redis.call('RPOP', key)
+else
+redis.call('LSET', key, place, pack('<I7I4', time, (sum - cost) % 4294967296))
+end
+end
+end
+end
+local first, last, used, gone, newest = 1, 1, 0, 0, 0
+if intact and size > 1 then
+local sum
+last = size
+newest, sum = entry(last - 1)
+if newest > now + window then
+last = search(1, size, function(time)
+return time > now + window
+end)
+newest, sum = entry(last - 1)
+end
+first = search(1, last, function(time)
+return time > now - window
+end)
+local _
+_, gone = entry(first - 1)
+used = (sum - gone) % 4294967296
+if not intact or used > 100000 then
+first, last, used = 1, 1, 0
+end
+end
+if used == 0 then
+newest, gone = 0, 0
+end
+local allowed = cost <= max(0, limit - used)
+local kept = used
+if allowed and cost > 0 then
+used = used + cost
+newest = max(newest, now)
+end
+local remaining = max(0, limit - used)
+local function wait(units)
+local i = search(first, last, function(_, sum)
+return used - (sum - gone) % 4294967296 + units <= limit
+end)
+local time = newest
+if i < last then
+time = entry(i)
+end
+return time + window - now
+end
+local retry, replenish, reset = 0, 0, 0
+if not allowed then
+retry = cost > limit and -1 or wait(cost)
+end
+if remaining < limit then
+replenish = wait(remaining + 1)
+end
+if used > 0 then
+reset = newest + window - now
+end
+return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and function(ttl)
+if kept == 0 then
+redis.call('DEL', key)
+redis.call('RPUSH', key, pack('<I7I4', 0, 0))
+else
+if last < size then
+redis.call('LTRIM', key, 0, last - 1)
+end
+if first > 1 then
+redis.call('LTRIM', key, first - 1, -1)
+redis.call('LSET', key, 0, pack('<I7I4', 0, gone))
+end
+end
+redis.call('RPUSH', key, pack('<I7I4', newest, (gone + used) % 4294967296))
+redis.call('PEXPIRE', key, ttl)
+end
+elseif code == 'sr' then
+local slices = policy[6]
+local form = '<d' .. string.rep('I4', slices + 1)
+local function starts(s)
+local place = s % slices
+return (s - place) / slices * window + window - muldiv(slices - place, window, slices)
+end
+local function slice_of(us)
+return slices * floor(us / window) + muldiv(slices, us % window, window)
+end
+local slice = slice_of(now)
+local counts = {}
+local used = 0
+if raw and #raw == 12 + 4 * slices then
+local stored = { unpack(form, raw) }
+local s = stored[1]
+if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window then
+local ahead = max(0, slice - s)
+slice = s + ahead
+for i = 1, slices + 1 - ahead do
+counts[i] = stored[1 + i + ahead]
+used = used + counts[i]
+end
+end
+end
+for i = #counts + 1, slices + 1 do
+counts[i] = 0
+end
+if charged_at then
+local place = slice_of(charged_at) - slice + slices + 1
+if (counts[place] or 0) == 0 then
+return nil
+end
+counts[place] = max(0, counts[place] - cost)
+return pack(form, slice, spread(counts))
+end
+local allowed = cost <= max(0, limit - used)
+if allowed then
+counts[slices + 1] = counts[slices + 1] + cost
+used = used + cost
+end
+local remaining = max(0, limit - used)
+local function ends(place)
+return starts(slice + place) - now
+end
+local function wait(units)
+local freed = 0
+for place = 1, slices + 1 do
+freed = freed + counts[place]
+if used - freed + units <= limit then
+return ends(place)
+end
+end
+end
+local retry, replenish, reset = 0, 0, 0
+if not allowed then
+retry = cost > limit and -1 or wait(cost)
+end
+if remaining < limit then
+replenish = wait(remaining + 1)
+end
+if used > 0 then
+local place = slices + 1
+while counts[place] == 0 do
+place = place - 1
+end
+reset = ends(place)
+end
+return allowed, remaining, retry, replenish, reset, 0,
+allowed and cost > 0 and pack(form, slice, spread(counts))
 elseif code == 'tb' then
 local per_unit, per_us = policy[6], policy[7]
 local full = burst * per_unit
@@ -168,6 +418,14 @@ level = full
 end
 end
 end
+local function state_of(filled)
+local tokens = floor(filled / per_unit)
+return pack('<ddI4I4', last, filled - tokens * per_unit, tokens, unit)
+end
+if charged_at then
+local owed = min((charged_at + charged_reset - now) * per_us, cost * per_unit)
+return owed > 0 and level < full and state_of(min(level + owed, full))
+end
 local need = cost * per_unit
 local allowed = level >= need
 if allowed then
@@ -185,29 +443,50 @@ end
 if level < full then
 reset = behind + ceil((full - level) / per_us)
 end
-local next_state, keep
-if allowed and cost > 0 then
-next_state = pack('<ddI4I4', last, level - remaining * per_unit, remaining, unit)
-keep = unit == mixed and behind + ceil(full / per_us) or nil
-end
-return allowed, remaining, retry, replenish, reset, 0, next_state, keep
+local keep = unit == mixed and behind + ceil(full / per_us) or nil
+return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and state_of(level), keep
 end
 end
 local call = cjson.decode(ARGV[1])
 local policies, groups = call[1], call[2]
 local stored = redis.call('MGET', spread(KEYS))
 local written = {} -- by key: a later group of this call sees what an earlier one stored
+local function store(key, state, keep)
+local ttl = ceil(keep / 1000) + 1000
+ttl = ttl + 3600000
+if type(state) == 'string' then
+redis.call('SET', key, state, 'PX', ttl)
+written[key] = state
+else
+state(ttl)
+end
+end
 local reply = { pack('<d', now) }
 local at, index = 1, 0
 local size = #groups
 while at < size do
-local not_after, charge, count = groups[at], groups[at + 1] == 1, groups[at + 2]
+local not_after, mode, count = groups[at], groups[at + 1], groups[at + 2]
 at = at + 3
 if now > not_after then
 for _ = 1, count do
 reply[#reply + 1] = pack('<ddddddd', -1, 0, 0, 0, 0, 0, 0)
 end
-at = at + 3 * count
+at = at + (mode == 2 and 4 or 3) * count
+index = index + count
+elseif mode == 2 then
+for i = 1, count do
+local policy, units = policies[groups[at]], groups[at + 1]
+local key = KEYS[index + i]
+local state = step(written[key] or stored[index + i], units, policy, key, groups[at + 2], groups[at + 3])
+at = at + 4
+if type(state) == 'string' then
+local answer = { step(state, 0, policy, key) }
+store(key, state, answer[8] or answer[5])
+elseif state then
+state()
+end
+reply[#reply + 1] = pack('<ddddddd', 1, state and units or 0, 0, 0, 0, 0, 0)
+end
 index = index + count
 else
 local checks, admitted, lease = {}, true, 1 / 0
@@ -217,11 +496,13 @@ at = at + 3
 index = index + 1
 local key = KEYS[index]
 local raw = written[key] or stored[index]
-local units, answer = most, { step(raw, most, policy) }
+local units, answer = most, { step(raw, most, policy, key) }
 if not answer[1] and least < most and answer[2] >= least then
 units = answer[2]
-answer = { step(raw, units, policy) }
+answer = { step(raw, units, policy, key) }
+if policy[2] == 0 then
 lease = min(lease, units)
+end
 end
 if not answer[1] and policy[2] == 0 then
 admitted = false
@@ -235,14 +516,11 @@ local granted = 0
 if answer[1] then
 granted = admitted and min(units, lease) or 0
 if granted < units then
-answer = { step(raw, granted, policy) }
+answer = { step(raw, granted, policy, key) }
 end
 local state = answer[7]
-if charge and state then
-local ttl = ceil((answer[8] or answer[5]) / 1000) + 1000
-ttl = ttl + 3600000
-redis.call('SET', key, state, 'PX', ttl)
-written[key] = state
+if mode == 1 and state then
+store(key, state, answer[8] or answer[5])
 end
 end
 reply[#reply + 1] =
@@ -252,4 +530,4 @@ end
 end
 return table.concat(reply)
 `
-export const scriptSha1: string = 'cc98888ac6b9d7f883aea5bbe6b45af13471a21d'
+export const scriptSha1: string = 'cd3cd595a1cf78b59f14c682bbb8f2c336bdc19b'

@@ -19,6 +19,21 @@ export interface AlgorithmDefinition<Params extends Rule = Rule, State = unknown
    * `state` is what an earlier step returned, or undefined for a key that was never used.
    */
   step(state: State | undefined, nowUs: number, cost: number, params: Params): Step<State>
+  /**
+   * The state once units of an earlier charge are given back: never above full, and never into a later window than
+   * the one that was charged. Undefined when there is nothing left to give back to.
+   */
+  refund(state: State | undefined, nowUs: number, charge: Charge, params: Params): State | undefined
+}
+
+/** An earlier charge, some units of which are given back. */
+export interface Charge {
+  /** Units to give back, at most those charged. */
+  readonly units: number
+  /** When it was charged, by the store's clock. */
+  readonly atUs: number
+  /** `resetUs` of the step that charged. */
+  readonly resetUs: number
 }
 
 /** What an algorithm is given of a policy: checked numbers, and its own options as the user wrote them. */

@@ -24,7 +24,8 @@ export interface BucketRule extends Rule {
   readonly longUs: number
 }
 
-const CENTURY_US = 100 * 365.25 * 86_400 * 1e6
+/** The longest a bucket may take to fill, and a block to last, in microseconds. */
+export const CENTURY_US = 100 * 365.25 * 86_400 * 1e6
 
 /** Resolves the numbers of a bucket; `burst` is checked by the caller. */
 export function resolveBucket(numbers: PolicyNumbers, burst: number, option: string): BucketRule {

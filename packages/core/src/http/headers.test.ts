@@ -1,5 +1,12 @@
 import type { Decision, PolicyDecision } from '../decision.js'
-import { type HeaderSet, quotaHeaders, resolveHeaderSets, retryAfterSeconds } from './headers.js'
+import {
+  type HeaderSet,
+  type LegacyReset,
+  postpone,
+  quotaHeaders,
+  resolveHeaderSets,
+  retryAfterSeconds,
+} from './headers.js'
 
 const minute: PolicyDecision = {
   name: 'minute',
@@ -12,15 +19,43 @@ const minute: PolicyDecision = {
   retryAfterMs: 0,
   replenishAfterMs: 30_000,
   resetAfterMs: 30_000,
+  moreAtUs: 1_800_000_030_000_000,
   delayMs: 0,
   shadow: false,
 }
 
 const policy = (changes: Partial<PolicyDecision>): PolicyDecision => ({ ...minute, ...changes })
 
-function headers(policies: readonly PolicyDecision[], ...sets: HeaderSet[]): Record<string, string> {
-  const written = quotaHeaders({ policies } as Decision, sets)
+type Headers = Record<string, string>
+
+function headers(policies: readonly PolicyDecision[], ...sets: HeaderSet[]): Headers {
+  return headersBy('epoch', policies, ...sets)
+}
+
+function headersBy(
+  legacyReset: LegacyReset,
+  policies: readonly PolicyDecision[],
+  ...sets: HeaderSet[]
+): Headers {
+  const written = quotaHeaders(policies, resolveHeaderSets(sets, legacyReset))
   return Object.fromEntries(written.map(({ name, value }) => [name, value]))
+}
+
+/** The numbers of the older sets: limit, remaining and reset, wherever the set writes them. */
+const olderSets: [string, (policies: readonly PolicyDecision[]) => (string | undefined)[]][] = [
+  [
+    'draft-7',
+    (policies) =>
+      /^limit=(\d+), remaining=(\d+), reset=(\d+)$/
+        .exec(headers(policies, 'draft-7').RateLimit as string)
+        ?.slice(1) ?? [],
+  ],
+  ['draft-6', (policies) => threeItems('RateLimit', headers(policies, 'draft-6'))],
+  ['legacy, delta', (policies) => threeItems('X-RateLimit', headersBy('delta', policies, 'legacy'))],
+]
+
+function threeItems(prefix: string, written: Headers): (string | undefined)[] {
+  return ['Limit', 'Remaining', 'Reset'].map((name) => written[`${prefix}-${name}`])
 }
 
 describe('draft-8', () => {
@@ -94,102 +129,154 @@ describe('draft-8', () => {
   })
 })
 
-describe('draft-6', () => {
-  test('describes one policy in numbers and all of them in RateLimit-Policy', () => {
-    const tight = policy({
-      name: 'tight',
-      limit: 5,
-      burst: 5,
-      windowMs: 1000,
-      remaining: 1,
-      replenishAfterMs: 400,
-    })
-    expect(headers([minute, tight], 'draft-6')).toEqual({
-      'RateLimit-Policy': '100;w=60, 5;w=1',
-      'RateLimit-Limit': '5',
-      'RateLimit-Remaining': '1',
-      'RateLimit-Reset': '1',
-    })
+describe('the older sets', () => {
+  const tight = policy({
+    name: 'tight',
+    limit: 5,
+    burst: 5,
+    windowMs: 1000,
+    remaining: 1,
+    replenishAfterMs: 400,
+  })
+  const three = (prefix: string) => ({
+    [`${prefix}-Limit`]: '5',
+    [`${prefix}-Remaining`]: '1',
+    [`${prefix}-Reset`]: '1',
+  })
+  test.each<[HeaderSet, Headers]>([
+    ['draft-7', { 'RateLimit-Policy': '100;w=60, 5;w=1', RateLimit: 'limit=5, remaining=1, reset=1' }],
+    ['draft-6', { 'RateLimit-Policy': '100;w=60, 5;w=1', ...three('RateLimit') }],
+    ['legacy', three('X-RateLimit')],
+  ])('%s describes one policy in numbers, and lists all where it can', (set, expected) => {
+    expect(headersBy('delta', [minute, tight], set)).toEqual(expected)
   })
 
-  test('no two members share a quota: the shortest window stays', () => {
-    const policies = [86_400_000, 1000, 3_600_000].map((windowMs) => policy({ windowMs }))
-    expect(headers(policies, 'draft-6')['RateLimit-Policy']).toBe('100;w=1')
+  test.each<[HeaderSet]>([['draft-7'], ['draft-6']])(
+    '%s: no two members share a quota: the shortest window stays',
+    (set) => {
+      const policies = [86_400_000, 1000, 3_600_000].map((windowMs) => policy({ windowMs }))
+      expect(headers(policies, set)['RateLimit-Policy']).toBe('100;w=1')
+    },
+  )
+
+  describe.each(olderSets)('%s', (_, numbersOf) => {
+    test.each([
+      [
+        'on a denial the denying policy with the longest wait B140',
+        [
+          policy({ limit: 7, burst: 7, remaining: 0 }),
+          policy({ limit: 8, burst: 8, allowed: false, remaining: 3, retryAfterMs: 2000 }),
+          policy({ limit: 9, burst: 9, allowed: false, remaining: 1, retryAfterMs: 1000 }),
+        ],
+        ['8', '3', '2'],
+      ],
+      [
+        'else the one with the least remaining',
+        [policy({ remaining: 3 }), policy({ limit: 8, burst: 8, remaining: 2 })],
+        ['8', '2', '30'],
+      ],
+      [
+        'ties to the longer reset',
+        [policy({ limit: 7, burst: 7 }), policy({ limit: 8, burst: 8, resetAfterMs: 30_001 })],
+        ['8', '40', '30'],
+      ],
+      [
+        'whole again, where no wait would help',
+        [policy({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY, resetAfterMs: 4100 })],
+        ['100', '40', '5'],
+      ],
+      ['at least 1 on a denial B138', [policy({ allowed: false, retryAfterMs: 0 })], ['100', '40', '1']],
+      [
+        '0 when nothing is outstanding',
+        [policy({ replenishAfterMs: 0, remaining: 100 })],
+        ['100', '100', '0'],
+      ],
+      ['a bucket by its burst', [policy({ burst: 20, remaining: 4 })], ['20', '4', '30']],
+      ['never a shadow', [policy({ shadow: true, remaining: 0 }), minute], ['100', '40', '30']],
+    ])('the numbers are: %s', (_, policies, expected) => {
+      expect(numbersOf(policies)).toEqual(expected)
+    })
   })
 
   test.each([
-    [
-      'on a denial the denying policy with the longest wait',
-      [
-        policy({ limit: 7, burst: 7, remaining: 0 }),
-        policy({ limit: 8, burst: 8, allowed: false, remaining: 3, retryAfterMs: 2000 }),
-        policy({ limit: 9, burst: 9, allowed: false, remaining: 1, retryAfterMs: 1000 }),
-      ],
-      ['8', '3', '2'],
-    ],
-    [
-      'else the one with the least remaining',
-      [policy({ remaining: 3 }), policy({ limit: 8, burst: 8, remaining: 2 })],
-      ['8', '2', '30'],
-    ],
-    [
-      'ties to the longer reset',
-      [policy({ limit: 7, burst: 7 }), policy({ limit: 8, burst: 8, resetAfterMs: 30_001 })],
-      ['8', '40', '30'],
-    ],
-    [
-      'whole again, where no wait would help',
-      [policy({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY, resetAfterMs: 4100 })],
-      ['100', '40', '5'],
-    ],
-    ['a bucket by its burst', [policy({ burst: 20, remaining: 4 })], ['20', '4', '30']],
-  ])('the numbers are: %s', (_, policies, [limit, remaining, reset]) => {
-    expect(headers(policies, 'draft-6')).toMatchObject({
-      'RateLimit-Limit': limit,
-      'RateLimit-Remaining': remaining,
-      'RateLimit-Reset': reset,
+    [1_800_000_030_000_000, '1800000030'],
+    [1_800_000_030_000_001, '1800000031'],
+    [1_800_000_030_999_999, '1800000031'],
+    [1_800_000_031_000_000, '1800000031'],
+  ])('legacy, epoch: microsecond %d is rounded up once, to second %s B136', (moreAtUs, reset) => {
+    expect(headers([policy({ moreAtUs })], 'legacy')).toEqual({
+      'X-RateLimit-Limit': '100',
+      'X-RateLimit-Remaining': '40',
+      'X-RateLimit-Reset': reset,
     })
   })
 })
 
-test('every value parses by the grammar of its draft, in whole seconds from now B142', () => {
-  const policies = [minute, policy({ name: 'never', allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })]
-  const member = /^"[ !#-[\]-~]*"(;[a-z]=\d{1,15})+$/
-  const newest = headers(policies, 'draft-8', 'draft-6')
-  for (const name of ['RateLimit', 'RateLimit-Policy']) {
-    for (const part of String(newest[name]).split(', ')) expect(part).toMatch(member)
+describe('every value parses by the grammar of its set, in whole seconds B142', () => {
+  const never = policy({ name: 'never', allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
+  const member = String.raw`"[ !#-[\]-~]*"(;[a-z]=\d{1,15})+`
+  const number = /^\d{1,15}$/
+  const three = (prefix: string) =>
+    Object.fromEntries(['Limit', 'Remaining', 'Reset'].map((name) => [`${prefix}-${name}`, number]))
+  const list = (member: string) => new RegExp(`^${member}(, ${member})*$`)
+  const grammars: Record<HeaderSet, Record<string, RegExp>> = {
+    'draft-8': { 'RateLimit-Policy': list(member), RateLimit: list(member) },
+    'draft-7': {
+      'RateLimit-Policy': list(String.raw`\d+;w=\d+`),
+      RateLimit: /^limit=\d{1,15}, remaining=\d{1,15}, reset=\d{1,15}$/,
+    },
+    'draft-6': { 'RateLimit-Policy': list(String.raw`\d+;w=\d+`), ...three('RateLimit') },
+    legacy: three('X-RateLimit'),
   }
-  const older = headers([minute], 'draft-6')
-  expect(older['RateLimit-Policy']).toMatch(/^\d+;w=\d+$/)
-  for (const name of ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']) {
-    expect(older[name]).toMatch(/^\d{1,15}$/)
-  }
-  expect(older['RateLimit-Reset']).toBe('30')
+
+  test.each(Object.entries(grammars) as [HeaderSet, Record<string, RegExp>][])('%s', (set, grammar) => {
+    for (const policies of [[minute], [minute, never]]) {
+      const written = headers(policies, set)
+      expect(Object.keys(written)).toEqual(Object.keys(grammar))
+      for (const [name, value] of Object.entries(written)) expect(value).toMatch(grammar[name] as RegExp)
+    }
+  })
+
+  test('a reset is seconds from now, and that of legacy seconds since 1970 unless legacyReset is delta', () => {
+    const written = headers([minute], 'draft-6', 'legacy')
+    expect(written).toMatchObject({ 'RateLimit-Reset': '30', 'X-RateLimit-Reset': '1800000030' })
+    expect(headersBy('delta', [minute], 'legacy')['X-RateLimit-Reset']).toBe('30')
+  })
 })
 
-test('where two sets share a field the newest writes it, once', () => {
-  const names = quotaHeaders({ policies: [minute] } as unknown as Decision, ['draft-8', 'draft-6']).map(
-    ({ name }) => name,
-  )
-  expect(names).toEqual([
-    'RateLimit-Policy',
-    'RateLimit',
-    'RateLimit-Limit',
-    'RateLimit-Remaining',
-    'RateLimit-Reset',
-  ])
-})
+const fields: Record<HeaderSet, string[]> = {
+  'draft-8': ['RateLimit-Policy', 'RateLimit'],
+  'draft-7': ['RateLimit-Policy', 'RateLimit'],
+  'draft-6': ['RateLimit-Policy', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
+  legacy: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'],
+}
+
+const sets = Object.keys(fields) as HeaderSet[]
+const pairs = sets.flatMap((newer, i) => sets.slice(i + 1).map((older): HeaderSet[] => [newer, older]))
+
+test.each([...pairs, sets].map((chosen) => [chosen]))(
+  'where two of %j share a field the newest writes it, once, in whatever order they are given',
+  (chosen) => {
+    const written = headers([minute], ...chosen)
+    expect(headers([minute], ...[...chosen].reverse())).toEqual(written)
+    expect(new Set(Object.keys(written))).toEqual(new Set(chosen.flatMap((set) => fields[set])))
+    for (const [name, value] of Object.entries(written)) {
+      const newest = chosen.find((set) => fields[set].includes(name)) as HeaderSet
+      expect(value).toBe(headers([minute], newest)[name])
+    }
+  },
+)
 
 test.each([
   ['no policy applied', []],
   ['all of them are shadows', [policy({ shadow: true, allowed: false })]],
 ])('there are none where %s', (_, policies) => {
-  expect(headers(policies, 'draft-8', 'draft-6')).toEqual({})
+  expect(headers(policies, ...sets)).toEqual({})
 })
 
 test('a shadow policy is left out of every set', () => {
   const shadow = policy({ name: 'trial', shadow: true, allowed: false, remaining: 0, retryAfterMs: 9000 })
-  expect(headers([shadow, minute], 'draft-8', 'draft-6')).toEqual(headers([minute], 'draft-8', 'draft-6'))
+  for (const set of sets) expect(headers([shadow, minute], set)).toEqual(headers([minute], set))
 })
 
 describe('Retry-After', () => {
@@ -215,24 +302,64 @@ describe('Retry-After', () => {
   })
 })
 
-describe('the option headers', () => {
-  test.each([
-    ['draft-8', ['draft-8']],
-    [
-      ['draft-6', 'draft-8'],
-      ['draft-8', 'draft-6'],
-    ],
-    [[], []],
-    [false, []],
-  ])('%j chooses %j, newest first', (headers, expected) => {
-    expect(resolveHeaderSets(headers)).toEqual(expected)
+describe('a postponed denial', () => {
+  const denying = policy({
+    allowed: false,
+    remaining: 0,
+    retryAfterMs: 59_999,
+    moreAtUs: 1.8e15 + 59_999_000,
+  })
+  const never = policy({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
+  const denial = {
+    allowed: false,
+    retryAfterMs: 59_999,
+    policies: [minute, denying, never],
+  } as unknown as Decision
+
+  test('tells of a later time wherever it tells one, and of nothing else', () => {
+    const later = postpone(denial, 2002)
+    expect(later).toEqual({
+      ...denial,
+      retryAfterMs: 62_001,
+      policies: [minute, { ...denying, retryAfterMs: 62_001, moreAtUs: 1.8e15 + 62_001_000 }, never],
+    })
+    expect(retryAfterSeconds(later)).toBe(63)
+    expect(headers(later.policies.slice(1, 2), ...sets)).toMatchObject({
+      RateLimit: '"minute";r=0;t=63',
+      'RateLimit-Reset': '63',
+      'X-RateLimit-Reset': '1800000063',
+    })
   })
 
-  test.each([true, null, 'draft-9', ['draft-8', 'toString'], 8])('%p is refused', (headers) => {
-    expect(() => resolveHeaderSets(headers)).toThrow(
+  test('that no wait would help stays as it is', () => {
+    const denial = { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY, policies: [never] }
+    expect(postpone(denial as unknown as Decision, 2002)).toEqual(denial)
+  })
+})
+
+describe('the options headers and legacyReset', () => {
+  test.each([[[]], [false]])('%j chooses none', (headers) => {
+    expect(resolveHeaderSets(headers, 'epoch')).toEqual([])
+  })
+
+  test.each(sets)('%s may be given alone or in a list', (set) => {
+    expect(resolveHeaderSets(set, 'epoch')).toEqual(resolveHeaderSets([set], 'epoch'))
+  })
+
+  test.each([true, null, 'draft-9', ['draft-8', 'toString'], 8])('headers: %p is refused', (headers) => {
+    expect(() => resolveHeaderSets(headers, 'epoch')).toThrow(
       expect.objectContaining({
         code: 'SLUICE_BAD_OPTION',
-        message: expect.stringContaining('draft-8, draft-6'),
+        message: expect.stringContaining('draft-8, draft-7, draft-6, legacy'),
+      }),
+    )
+  })
+
+  test.each([true, null, 'seconds', 'toString'])('legacyReset: %p is refused', (legacyReset) => {
+    expect(() => resolveHeaderSets('legacy', legacyReset)).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_BAD_OPTION',
+        message: expect.stringContaining('`legacyReset`'),
       }),
     )
   })

@@ -45,6 +45,11 @@ describe('mistakes in the options are errors at once', () => {
     ['a status that refuses nothing', { ...short, statusCode: 200 }, 'SLUICE_BAD_OPTION', 'statusCode'],
     ['a preflight of another kind', { ...short, preflight: true }, 'SLUICE_BAD_OPTION', 'preflight'],
     ['a header set of another kind', { ...short, headers: 'draft-9' }, 'SLUICE_BAD_OPTION', 'headers'],
+    ['a reset of another kind', { ...short, legacyReset: 'ms' }, 'SLUICE_BAD_OPTION', 'legacyReset'],
+    ['a jitter of part of a ms', { ...short, retryJitterMs: 0.5 }, 'SLUICE_BAD_OPTION', 'retryJitterMs'],
+    ['a negative jitter', { ...short, retryJitterMs: -1 }, 'SLUICE_BAD_OPTION', 'retryJitterMs'],
+    ['a jitter of years', { ...short, retryJitterMs: 1e12 }, 'SLUICE_BAD_OPTION', 'retryJitterMs'],
+    ['a jitter as text', { ...short, retryJitterMs: '5' }, 'SLUICE_BAD_OPTION', 'retryJitterMs'],
     ['a message that is no body', { ...short, message: 7 }, 'SLUICE_BAD_OPTION', 'message'],
     ['a plan without plans', { ...short, plan: 'free' }, 'SLUICE_BAD_OPTION', 'plan'],
     ['a defaultPlan without plans', { ...short, defaultPlan: 'free' }, 'SLUICE_BAD_OPTION', 'defaultPlan'],
@@ -172,6 +177,111 @@ describe('Access-Control-Expose-Headers', () => {
   ])('%s', async (_, response, expected) => {
     await limiter({ headers: 'draft-8' }).handle(exchange({}, response))
     expect(response['access-control-expose-headers']).toBe(expected)
+  })
+})
+
+describe('several limiters on one request', () => {
+  const policies = (limit: number, name: string) => [
+    { name, limit, window: '1s', algorithm: 'fixed-window' as const },
+  ]
+  async function headersOf(...options: Partial<RateLimitOptions<unknown>>[]): Promise<Headers> {
+    const request = {}
+    const response: Headers = {}
+    for (const own of options) {
+      const store = new MemoryStore({ nowUs: () => 0 })
+      await new HttpLimiter<unknown>({ store, ...own }).handle(exchange(request, response))
+    }
+    return response
+  }
+
+  test('of one name, each with a store of its own, have different names in one list', async () => {
+    const same = { limit: 5, window: '1s', algorithm: 'fixed-window' } as const
+    expect(await headersOf(same, same)).toMatchObject({
+      'ratelimit-policy': '"default/5-per-1s";q=5;w=1, "default/5-per-1s/2";q=5;w=1',
+      ratelimit: '"default/5-per-1s";r=4;t=1, "default/5-per-1s/2";r=4;t=1',
+    })
+  })
+
+  test('leave out the one whose headers are false, before or after it', async () => {
+    const silent = { policies: policies(1, 'silent'), headers: false } as const
+    const app = { policies: policies(5, 'app') }
+    const alone = await headersOf(app)
+    expect(await headersOf(silent, app)).toEqual(alone)
+    expect(await headersOf(app, silent)).toEqual(alone)
+    expect(await headersOf(silent, { ...silent, headers: [] })).toEqual({})
+  })
+
+  test('send the sets of all of them, so that no field loses what it refers to', async () => {
+    const app = policies(5, 'app')
+    const route = policies(3, 'route')
+    for (const [first, second, limit] of [
+      ['draft-8', 'draft-6', '3'],
+      ['draft-6', 'draft-8', '3'],
+      ['draft-7', 'draft-8', undefined],
+    ] as const) {
+      const headers = await headersOf({ policies: app, headers: first }, { policies: route, headers: second })
+      expect(headers).toMatchObject({
+        'ratelimit-policy': '"app";q=5;w=1, "route";q=3;w=1',
+        ratelimit: '"app";r=4;t=1, "route";r=2;t=1',
+      })
+      expect(headers['ratelimit-limit']).toBe(limit)
+    }
+  })
+})
+
+describe('retryJitterMs', () => {
+  const nowUs = 1.8e15
+  /** The second of two requests of one a second, and its headers. */
+  async function deny(random: number, options: Partial<RateLimitOptions<unknown>> = {}) {
+    const draw = jest.fn(() => random)
+    const store = new MemoryStore({ nowUs: () => nowUs })
+    const rule = { limit: 1, window: '1s', algorithm: 'fixed-window' } as const
+    const sets = { headers: ['draft-8', 'draft-6', 'legacy'], retryJitterMs: 9000 } as const
+    const limiter = new HttpLimiter<unknown>({ store, ...rule, ...sets, ...options }, draw)
+    const allowed: Headers = {}
+    await limiter.handle(exchange({}, allowed))
+    expect(draw).not.toHaveBeenCalled()
+    const denied: Headers = {}
+    const { decision, refusal } = await limiter.handle(exchange({}, denied))
+    return { allowed, denied, decision, refusal, draw }
+  }
+
+  test.each([
+    [0, 1],
+    [0.5, 6],
+    [1 - 2 ** -53, 10],
+  ])(
+    'with %d drawn, one delay is added to every time that a denied client is told',
+    async (random, seconds) => {
+      const { denied, refusal, draw } = await deny(random)
+      expect(denied).toMatchObject({
+        'retry-after': String(seconds),
+        ratelimit: `"1-per-1s";r=0;t=${seconds}`,
+        'ratelimit-reset': String(seconds),
+        'x-ratelimit-reset': String(1.8e9 + seconds),
+      })
+      expect(JSON.parse(refusal?.body ?? '').detail).toContain(`in ${seconds} second`)
+      expect(draw).toHaveBeenCalledTimes(1)
+    },
+  )
+
+  test('is whole milliseconds, from 0 up to the option', async () => {
+    const longest = (retryJitterMs: number) => deny(1 - 2 ** -53, { retryJitterMs })
+    expect((await longest(1000)).denied['retry-after']).toBe('2')
+    expect((await longest(1001)).denied['retry-after']).toBe('3')
+    expect((await deny(0.999, { retryJitterMs: 1 })).denied['retry-after']).toBe('2')
+  })
+
+  test('leaves the decision exact, and the allowed alone', async () => {
+    const { allowed, decision } = await deny(0.5)
+    expect(decision).toMatchObject({ retryAfterMs: 1000, policies: [{ retryAfterMs: 1000 }] })
+    expect(allowed).toMatchObject({ ratelimit: '"1-per-1s";r=0;t=1', 'x-ratelimit-reset': '1800000001' })
+  })
+
+  test('draws nothing by default', async () => {
+    const { denied, draw } = await deny(0.5, { retryJitterMs: 0 })
+    expect(denied['retry-after']).toBe('1')
+    expect(draw).not.toHaveBeenCalled()
   })
 })
 

@@ -1,12 +1,16 @@
-import { addUp, type Decision } from '../decision.js'
+import { addUp, type Decision, type DecisionPart } from '../decision.js'
 import { badOption, refuseUnknownOptions, SluiceError, show } from '../errors.js'
-import { allLimiterOptions, Limiter, type LimiterOptions, type LimitRequest } from '../limiter.js'
+import { Limiter, type LimitRequest } from '../limiter.js'
+import { allLimiterOptions, type LimiterOptions } from '../limiter-options.js'
 import { isLimit, type Policy } from '../policy.js'
 import { within } from '../within.js'
 import type { Exchange, Extractor, MaybePromise, RequestContext } from './exchange.js'
 import { byIp, ipKey } from './extractors.js'
 import {
   type HeaderSet,
+  type HeaderWriter,
+  type LegacyReset,
+  postpone,
   quotaHeaders,
   type ResponseHeader,
   resolveHeaderSets,
@@ -36,8 +40,18 @@ export interface HttpOptions<Req, Handler extends unknown[] = [Req]> {
   skip?: RequestFunction<Req, boolean>
   /** Whether a CORS preflight, which carries no credentials, passes uncounted. Default `'skip'`. */
   preflight?: 'skip' | 'count'
-  /** Which quota headers to send, if any. Default `['draft-8', 'draft-6']`. */
+  /**
+   * Which quota headers to send, if any. They are one client's own: on responses that a shared cache may store, use
+   * false. Default `['draft-8', 'draft-6']`.
+   */
   headers?: HeaderSet | readonly HeaderSet[] | false
+  /** What `X-RateLimit-Reset` of the set `legacy` is: seconds since 1970, or from now. Default `'epoch'`. */
+  legacyReset?: LegacyReset
+  /**
+   * The most milliseconds by which a denied client is told to wait longer than it must, at random for each decision,
+   * so that clients do not all come back at once: whole, 0 to 86,400,000. The decision keeps the exact wait. Default 0.
+   */
+  retryJitterMs?: number
   /**
    * Replies to a denied request in place of Sluice, whose headers are set by then; status (429, or 503 when
    * `decision.reason` is `store-error`) and body are up to it. What it throws goes to the framework's error path.
@@ -70,10 +84,14 @@ export interface HttpOutcome {
 
 /** What is known of one request across the limiters it passes. */
 interface RequestRecord {
-  readonly parts: { readonly limiter: string; readonly decision: Decision }[]
+  readonly parts: RequestPart[]
   readonly outcomes: Map<HttpLimiter<never>, Promise<HttpOutcome>>
-  /** Lists as we last wrote them, so that members of others are kept when ours change. */
+  /** Fields as we last wrote them, so that members of others are kept when ours change. */
   readonly written: Map<string, string>
+}
+
+interface RequestPart extends DecisionPart {
+  readonly writers: readonly HeaderWriter[]
 }
 
 const records = new WeakMap<object, RequestRecord>()
@@ -88,6 +106,8 @@ const httpOptions = [
   'skip',
   'preflight',
   'headers',
+  'legacyReset',
+  'retryJitterMs',
   'onLimited',
   'message',
   'statusCode',
@@ -98,13 +118,18 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
   readonly #options: RateLimitOptions<Req, Handler>
   readonly #limiter: Limiter
   readonly #key: Extractor<Req>
-  readonly #sets: readonly HeaderSet[]
+  readonly #writers: readonly HeaderWriter[]
+  readonly #retryJitterMs: number
+  readonly #random: () => number
   readonly #statusCode: number
   readonly #message: Message | undefined
   #proxyTrustChecked = false
 
-  /** @throws SluiceError with the option, its value and what is expected */
-  constructor(options: RateLimitOptions<Req, Handler>) {
+  /**
+   * @param random what `retryJitterMs` draws from, from 0 up to 1; for tests
+   * @throws SluiceError with the option, its value and what is expected
+   */
+  constructor(options: RateLimitOptions<Req, Handler>, random = Math.random) {
     if (typeof options !== 'object' || options === null) {
       throw badOption('options', options, 'an object such as { limit: 100, window: "1m" }')
     }
@@ -112,6 +137,8 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
       key = byIp(),
       cost,
       headers = ['draft-8', 'draft-6'],
+      legacyReset = 'epoch',
+      retryJitterMs = 0,
       statusCode = 429,
       preflight = 'skip',
     } = options
@@ -125,12 +152,17 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
     if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
       throw badOption('statusCode', statusCode, 'a status from 400 to 599')
     }
+    if (!Number.isInteger(retryJitterMs) || retryJitterMs < 0 || retryJitterMs > 86_400_000) {
+      throw badOption('retryJitterMs', retryJitterMs, 'whole milliseconds from 0 to 86,400,000')
+    }
     if (preflight !== 'skip' && preflight !== 'count') {
       throw badOption('preflight', preflight, "'skip' or 'count'")
     }
     this.#options = options
     this.#key = key
-    this.#sets = resolveHeaderSets(headers)
+    this.#writers = resolveHeaderSets(headers, legacyReset)
+    this.#retryJitterMs = retryJitterMs
+    this.#random = random
     this.#statusCode = statusCode
     this.#message = readMessage(options.message)
     this.#limiter = limiterFrom(options)
@@ -165,11 +197,12 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
 
   async #limit(exchange: Exchange<Req>, record: RequestRecord): Promise<HttpOutcome> {
     const own = await this.#decide(exchange)
-    record.parts.push({ limiter: this.#limiter.name, decision: own })
+    record.parts.push({ limiter: this.#limiter.name, decision: own, writers: this.#writers })
     const decision = addUp(record.parts)
-    if (!exchange.headersSent) this.#setHeaders(exchange, record, decision)
+    const told = decision.allowed ? decision : this.#jitter(decision)
+    if (!exchange.headersSent) setHeaders(exchange, record, told)
     if (own.allowed) return { decision, refusal: undefined }
-    return { decision, refusal: refuse(decision, this.#statusCode, this.#message, exchange.header('accept')) }
+    return { decision, refusal: refuse(told, this.#statusCode, this.#message, exchange.header('accept')) }
   }
 
   async #decide(exchange: Exchange<Req>): Promise<Decision> {
@@ -257,19 +290,10 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
     return defaultPlan
   }
 
-  #setHeaders(exchange: Exchange<Req>, record: RequestRecord, decision: Decision): void {
-    const headers = quotaHeaders(decision, this.#sets)
-    const retryAfter = retryAfterSeconds(decision)
-    for (const header of headers) {
-      exchange.setResponseHeader(header.name, header.list ? merge(exchange, record, header) : header.value)
-    }
-    const exposed = headers.map((header) => header.name)
-    if (!decision.allowed) exchange.setResponseHeader('Cache-Control', 'no-store')
-    if (retryAfter !== undefined) {
-      exchange.setResponseHeader('Retry-After', String(retryAfter))
-      exposed.push('Retry-After')
-    }
-    if (exchange.responseHeader('access-control-allow-origin') !== undefined) expose(exchange, exposed)
+  #jitter(denial: Decision): Decision {
+    return this.#retryJitterMs === 0
+      ? denial
+      : postpone(denial, Math.floor(this.#random() * (this.#retryJitterMs + 1)))
   }
 
   #checkPlans(): void {
@@ -325,11 +349,34 @@ function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as Promise<T> | undefined)?.then === 'function'
 }
 
-/** Our members of a list field beside those of others. */
-function merge(exchange: Exchange, record: RequestRecord, { name, value }: ResponseHeader): string {
+/** Writes the headers that the limiters on this request so far send, in all their sets. */
+function setHeaders(exchange: Exchange, record: RequestRecord, decision: Decision): void {
+  const { parts } = record
+  const writers = parts.flatMap((part) => part.writers)
+  // Policies come in the order of their limiters, some of which keep theirs to themselves.
+  const shown = parts.flatMap((part) => part.decision.policies.map(() => part.writers.length > 0))
+  const headers = quotaHeaders(
+    decision.policies.filter((_, i) => shown[i]),
+    writers,
+  )
+  for (const header of headers) {
+    const { name, value, list } = header
+    exchange.setResponseHeader(name, list ? merge(exchange, record.written.get(name), header) : value)
+    record.written.set(name, value)
+  }
+  const exposed = headers.map((header) => header.name)
+  if (!decision.allowed) exchange.setResponseHeader('Cache-Control', 'no-store')
+  const retryAfter = retryAfterSeconds(decision)
+  if (retryAfter !== undefined) {
+    exchange.setResponseHeader('Retry-After', String(retryAfter))
+    exposed.push('Retry-After')
+  }
+  if (exchange.responseHeader('access-control-allow-origin') !== undefined) expose(exchange, exposed)
+}
+
+/** Our members of a list field, in place of what we wrote before, beside those of others. */
+function merge(exchange: Exchange, ours: string | undefined, { name, value }: ResponseHeader): string {
   const present = exchange.responseHeader(name)
-  const ours = record.written.get(name)
-  record.written.set(name, value)
   if (!present) return value
   // Commas around both, so that only whole members match.
   const line = `, ${present}, `

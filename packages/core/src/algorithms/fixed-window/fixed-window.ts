@@ -39,7 +39,7 @@ export const fixedWindow: AlgorithmDefinition<FixedWindowRule, FixedWindowState>
   step(state, nowUs, cost, { limit, windowUs, aligned }) {
     let startUs = aligned ? Math.floor(nowUs / windowUs) * windowUs : nowUs
     let used = 0
-    if (state && state.startUs + windowUs > nowUs && state.startUs <= nowUs + windowUs) {
+    if (state && isOpen(state, nowUs, windowUs)) {
       startUs = state.startUs
       used = Math.min(state.used, limit)
     }
@@ -57,4 +57,14 @@ export const fixedWindow: AlgorithmDefinition<FixedWindowRule, FixedWindowState>
       next: allowed && cost > 0 ? { startUs, used } : undefined,
     }
   },
+  refund(state, nowUs, { units, atUs }, { windowUs }) {
+    if (!state || !isOpen(state, nowUs, windowUs)) return undefined
+    if (atUs < state.startUs || atUs >= state.startUs + windowUs) return undefined
+    return { startUs: state.startUs, used: Math.max(0, state.used - units) }
+  },
+}
+
+/** Whether the window is not over, nor more than one ahead of the clock. */
+function isOpen({ startUs }: FixedWindowState, nowUs: number, windowUs: number): boolean {
+  return startUs + windowUs > nowUs && startUs <= nowUs + windowUs
 }

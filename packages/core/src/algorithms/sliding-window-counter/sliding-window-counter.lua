@@ -4,7 +4,14 @@ local index = floor(now / window)
 local before, current = 0, 0
 if raw and #raw == 16 then
   local i, p, c = unpack('<dI4I4', raw)
-  if i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
+  if charged_at then
+    local charged = floor(charged_at / window)
+    if i == charged then
+      return pack('<dI4I4', i, p, max(0, c - cost))
+    elseif i == charged + 1 then
+      return pack('<dI4I4', i, max(0, p - cost), c)
+    end
+  elseif i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
     if i < index then
       before = c
     else
@@ -13,6 +20,9 @@ if raw and #raw == 16 then
       current = min(c, limit)
     end
   end
+end
+if charged_at then
+  return nil
 end
 local previous = min(before, limit)
 local since = now - index * window

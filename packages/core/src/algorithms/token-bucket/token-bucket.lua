@@ -24,6 +24,15 @@ if raw and #raw == 24 then
     end
   end
 end
+local function state_of(filled)
+  local tokens = floor(filled / per_unit)
+  return pack('<ddI4I4', last, filled - tokens * per_unit, tokens, unit)
+end
+if charged_at then
+  -- What of the charge was not refilled since: the oldest debt is refilled first.
+  local owed = min((charged_at + charged_reset - now) * per_us, cost * per_unit)
+  return owed > 0 and level < full and state_of(min(level + owed, full))
+end
 local need = cost * per_unit
 local allowed = level >= need
 if allowed then
@@ -41,10 +50,6 @@ end
 if level < full then
   reset = behind + ceil((full - level) / per_us)
 end
-local next_state, keep
-if allowed and cost > 0 then
-  next_state = pack('<ddI4I4', last, level - remaining * per_unit, remaining, unit)
-  -- Whole for this policy may be far from whole for one with another limit: kept until an empty bucket were full.
-  keep = unit == mixed and behind + ceil(full / per_us) or nil
-end
-return allowed, remaining, retry, replenish, reset, 0, next_state, keep
+-- Whole for this policy may be far from whole for one with another limit: kept until an empty bucket were full.
+local keep = unit == mixed and behind + ceil(full / per_us) or nil
+return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and state_of(level), keep

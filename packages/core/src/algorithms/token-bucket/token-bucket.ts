@@ -21,16 +21,9 @@ export const tokenBucket: AlgorithmDefinition<BucketRule, TokenBucketState> = {
   options: ['burst'],
   resolve: resolveBurst,
   step(state, nowUs, cost, rule) {
-    const { burst, stepsPerUnit, stepsPerUs, fullSteps, unit, windowUs } = rule
-    let level = fullSteps
-    let lastUs = nowUs
-    if (state && state.lastUs <= nowUs + windowUs) {
-      const steps = state.unit === unit ? state.steps : 0
-      level = Math.min(state.tokens * stepsPerUnit + steps, fullSteps)
-      lastUs = Math.max(state.lastUs, nowUs)
-      const elapsedUs = lastUs - state.lastUs
-      level = elapsedUs < (fullSteps - level) / stepsPerUs ? level + elapsedUs * stepsPerUs : fullSteps
-    }
+    const { burst, stepsPerUnit, stepsPerUs, fullSteps } = rule
+    const { held, lastUs } = refill(state, nowUs, rule)
+    let level = held
     const allowed = level >= cost * stepsPerUnit
     if (allowed) level -= cost * stepsPerUnit
     const remaining = Math.floor(level / stepsPerUnit)
@@ -43,10 +36,34 @@ export const tokenBucket: AlgorithmDefinition<BucketRule, TokenBucketState> = {
       replenishUs: remaining < burst ? waitUs((remaining + 1) * stepsPerUnit) : 0,
       resetUs: waitUs(fullSteps),
       delayUs: 0,
-      next:
-        allowed && cost > 0
-          ? { tokens: remaining, steps: level - remaining * stepsPerUnit, lastUs, unit }
-          : undefined,
+      next: allowed && cost > 0 ? stateOf(level, lastUs, rule) : undefined,
     }
   },
+  refund(state, nowUs, { units, atUs, resetUs }, rule) {
+    // What of the charge was not refilled since: the oldest debt is refilled first.
+    const owed = Math.min((atUs + resetUs - nowUs) * rule.stepsPerUs, units * rule.stepsPerUnit)
+    const { held, lastUs } = refill(state, nowUs, rule)
+    if (owed <= 0 || held === rule.fullSteps) return undefined
+    return stateOf(Math.min(held + owed, rule.fullSteps), lastUs, rule)
+  },
+}
+
+/** The tokens that the bucket holds now, in steps; time never runs backwards in it. */
+function refill(
+  state: TokenBucketState | undefined,
+  nowUs: number,
+  { stepsPerUnit, stepsPerUs, fullSteps, unit, windowUs }: BucketRule,
+): { held: number; lastUs: number } {
+  if (!state || state.lastUs > nowUs + windowUs) return { held: fullSteps, lastUs: nowUs }
+  const steps = state.unit === unit ? state.steps : 0
+  const level = Math.min(state.tokens * stepsPerUnit + steps, fullSteps)
+  const lastUs = Math.max(state.lastUs, nowUs)
+  const elapsedUs = lastUs - state.lastUs
+  const full = elapsedUs >= (fullSteps - level) / stepsPerUs
+  return { held: full ? fullSteps : level + elapsedUs * stepsPerUs, lastUs }
+}
+
+function stateOf(level: number, lastUs: number, { stepsPerUnit, unit }: BucketRule): TokenBucketState {
+  const tokens = Math.floor(level / stepsPerUnit)
+  return { tokens, steps: level - tokens * stepsPerUnit, lastUs, unit }
 }

@@ -1,0 +1,89 @@
+import type { Charge, Step } from './algorithm.js'
+import type { BucketRule } from './bucket.js'
+
+/**
+ * A debt in time, the state of `gcra` and `leaky-bucket`: the moment at which it is paid, in whole microseconds and a
+ * remainder in steps with the unit it was counted in, and `longUs` of the policy that stored it
+ * (see {@link BucketRule}).
+ */
+export interface DebtState {
+  readonly paidUs: number
+  readonly steps: number
+  readonly unit: number
+  readonly longUs: number
+}
+
+/** How far ahead of now the debt is paid: whole microseconds, and steps. */
+function readDebt(
+  state: DebtState | undefined,
+  nowUs: number,
+  { stepsPerUs, fullSteps, unit, windowUs }: BucketRule,
+): { aheadUs: number; steps: number } {
+  if (state) {
+    // A remainder in another unit is rounded up: read in the wrong unit it could admit too much.
+    const known = state.unit === unit || state.steps === 0
+    const aheadUs = state.paidUs - nowUs + (known ? 0 : 1)
+    const steps = known ? state.steps : 0
+    const overUs = aheadUs - windowUs
+    // A debt beyond what this policy could store may be that of a larger burst, and stands.
+    if (aheadUs >= 0 && (overUs * stepsPerUs + steps <= fullSteps || overUs < state.longUs)) {
+      return { aheadUs, steps }
+    }
+  }
+  return { aheadUs: 0, steps: 0 }
+}
+
+function writeDebt(debt: number, nowUs: number, { stepsPerUs, unit, longUs }: BucketRule): DebtState {
+  const steps = debt % stepsPerUs
+  return { paidUs: nowUs + (debt - steps) / stepsPerUs, steps, unit, longUs }
+}
+
+/** Decides a request by the debt that it would make, in steps; `debt` is the one it leaves. */
+export function stepDebt(
+  state: DebtState | undefined,
+  nowUs: number,
+  cost: number,
+  rule: BucketRule,
+): Step<DebtState> & { readonly debt: number } {
+  const { burst, stepsPerUnit, stepsPerUs, fullSteps } = rule
+  let { aheadUs, steps } = readDebt(state, nowUs, rule)
+  let debt = Math.min(aheadUs * stepsPerUs + steps, fullSteps)
+  const allowed = debt + cost * stepsPerUnit <= fullSteps
+  if (allowed && cost > 0) {
+    debt += cost * stepsPerUnit
+    steps = debt % stepsPerUs
+    aheadUs = (debt - steps) / stepsPerUs
+  }
+  const remaining = Math.floor((fullSteps - debt) / stepsPerUnit)
+  const waitUs = (units: number): number =>
+    aheadUs - Math.floor((fullSteps - units * stepsPerUnit - steps) / stepsPerUs)
+  return {
+    allowed,
+    remaining,
+    retryUs: allowed ? 0 : cost > burst ? -1 : waitUs(cost),
+    replenishUs: remaining < burst ? waitUs(remaining + 1) : 0,
+    resetUs: steps > 0 ? aheadUs + 1 : aheadUs,
+    delayUs: 0,
+    debt,
+    next: allowed && cost > 0 ? writeDebt(debt, nowUs, rule) : undefined,
+  }
+}
+
+/**
+ * Gives back units of a charge, of what it still owes: the oldest debt is paid first. With `last`, for a queue, only
+ * if nobody came since, since a place in the middle cannot be given to another.
+ */
+export function refundDebt(
+  state: DebtState | undefined,
+  nowUs: number,
+  charge: Charge,
+  rule: BucketRule,
+  last = false,
+): DebtState | undefined {
+  const { aheadUs, steps } = readDebt(state, nowUs, rule)
+  const paidUs = nowUs + aheadUs + (steps > 0 ? 1 : 0)
+  const chargePaidUs = charge.atUs + charge.resetUs
+  const owed = Math.min((chargePaidUs - nowUs) * rule.stepsPerUs, charge.units * rule.stepsPerUnit)
+  if (owed <= 0 || (last && paidUs !== chargePaidUs)) return undefined
+  return writeDebt(Math.max(0, aheadUs * rule.stepsPerUs + steps - owed), nowUs, rule)
+}

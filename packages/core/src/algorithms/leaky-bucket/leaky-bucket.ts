@@ -1,0 +1,54 @@
+import { badOption } from '../../errors.js'
+import type { AlgorithmDefinition } from '../algorithm.js'
+import { mulDiv } from '../arithmetic.js'
+import { type BucketRule, resolveBucket } from '../bucket.js'
+import { type DebtState, refundDebt, stepDebt } from '../debt.js'
+
+/** The options of `leaky-bucket`; at most one of them. */
+export interface LeakyBucketOptions {
+  /** Places in the queue beyond the request that is departing, 0 to 10^9 - 1. Only `leaky-bucket`. */
+  queue?: number
+  /**
+   * The longest wait in milliseconds, 0 to 60,000, from which the number of places follows. Default 5000. Only
+   * `leaky-bucket`.
+   */
+  maxWaitMs?: number
+}
+
+const maxQueue = 1e9 - 1
+
+/**
+ * A first-in, first-out queue that smooths: accepted requests depart at least window / limit apart, each after its
+ * `delayMs`, and a full queue denies. A request of cost c takes c departures and leaves with the last. The state is
+ * the first free departure.
+ * Bound: scheduled departures are at least window / limit apart; at most queue + 1 + limit x T / window are accepted
+ * in any interval T.
+ */
+export const leakyBucket: AlgorithmDefinition<BucketRule, DebtState> = {
+  code: 'lb',
+  options: ['queue', 'maxWaitMs'],
+  resolve(numbers) {
+    const { queue, maxWaitMs = 5000 } = numbers.options
+    if (queue !== undefined && numbers.options.maxWaitMs !== undefined) {
+      throw badOption('queue', queue, 'either `queue` or `maxWaitMs`, not both')
+    }
+    if (queue !== undefined && !isWhole(queue, maxQueue)) {
+      throw badOption('queue', queue, 'a whole number from 0 to 999,999,999')
+    }
+    if (!isWhole(maxWaitMs, 60_000))
+      throw badOption('maxWaitMs', maxWaitMs, 'whole milliseconds from 0 to 60,000')
+    const places = queue ?? Math.min(maxQueue, mulDiv(numbers.limit, maxWaitMs * 1000, numbers.windowUs))
+    return resolveBucket(numbers, places + 1, 'queue')
+  },
+  step(state, nowUs, cost, rule) {
+    const answer = stepDebt(state, nowUs, cost, rule)
+    const departs = answer.allowed && cost > 0
+    const delaySteps = departs ? answer.debt - rule.stepsPerUnit : 0
+    return { ...answer, delayUs: Math.ceil(delaySteps / rule.stepsPerUs) }
+  },
+  refund: (state, nowUs, charge, rule) => refundDebt(state, nowUs, charge, rule, true),
+}
+
+function isWhole(value: unknown, most: number): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most
+}

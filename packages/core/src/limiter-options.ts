@@ -1,0 +1,139 @@
+import { badOption, refuseUnknownOptions } from './errors.js'
+import type { Logger, SluiceEvent } from './events.js'
+import { definePlans, type Plan, type Plans, policiesOf, resolvePolicies } from './plans.js'
+import { checkName, type Policy, policyOptions, type ResolvedPolicy } from './policy.js'
+import type { Store } from './store.js'
+
+/** What to do with a request when the store does not answer: serve it, or refuse it with 503. */
+export type OnStoreError = 'allow' | 'deny'
+
+/** Options of a {@link Limiter}, beside those of its policy in the short form. */
+export interface LimiterOptions {
+  /**
+   * Names the limiter in keys, headers of several limiters, and events: 1 to 64 printable ASCII characters. In the
+   * short form it names the one policy too. Default `'default'`.
+   */
+  name?: string
+  /** Where the counts live. Default: a {@link MemoryStore} of its own. */
+  store?: Store
+  /** Several policies that all apply: a request passes if each of them admits it, and is charged to all or none. */
+  policies?: readonly Policy[]
+  /** Policies by tier, made by {@link definePlans} or as it takes them. */
+  plans?: Plans | Record<string, Plan>
+  /**
+   * Whether keys can be blocked. Each decision then looks for a block too, in the same call to the store. Default
+   * false.
+   */
+  blocks?: boolean
+  /** The budget of one decision in milliseconds, 1 to 60,000. Default 100. */
+  timeoutMs?: number
+  /** What becomes of a request when the store fails or does not answer in time. Default `'allow'`. */
+  onStoreError?: OnStoreError
+  /** Hears every decision, store error and warning. */
+  onEvent?: (event: SluiceEvent) => void
+  /** Where warnings are written. Default `console`. */
+  logger?: Logger
+}
+
+const limiterOptions = [
+  'name',
+  'store',
+  'policies',
+  'plans',
+  'blocks',
+  'timeoutMs',
+  'onStoreError',
+  'onEvent',
+  'logger',
+]
+
+/** Every option of a limiter, those of its policy in the short form included. */
+export const allLimiterOptions: readonly string[] = [...new Set([...limiterOptions, ...policyOptions])]
+
+const storeMethods = ['consume', 'peek', 'refund', 'reset', 'close'] as const
+
+/** The options of a limiter, checked, with their defaults. */
+export interface ResolvedLimiterOptions extends PolicySource {
+  readonly name: string
+  /** Undefined where the limiter is to make one of its own. */
+  readonly store: Store | undefined
+  readonly blocks: boolean
+  readonly timeoutMs: number
+  readonly onStoreError: OnStoreError
+  readonly onEvent: LimiterOptions['onEvent']
+  readonly logger: Logger
+}
+
+/**
+ * Reads and checks the options of a limiter.
+ * @throws SluiceError with the option, its value and what is expected
+ */
+export function resolveLimiterOptions(options: LimiterOptions & Partial<Policy>): ResolvedLimiterOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw badOption('options', options, 'an object such as { limit: 100, window: "1m" }')
+  }
+  refuseUnknownOptions('a limiter', options, allLimiterOptions)
+  const {
+    store,
+    blocks = false,
+    timeoutMs = 100,
+    onStoreError = 'allow',
+    onEvent,
+    logger = console,
+  } = options
+  const name = checkName('name', options.name === undefined ? 'default' : options.name)
+  const source = readPolicies(options)
+  if (typeof blocks !== 'boolean') throw badOption('blocks', blocks, 'true or false')
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > 60_000) {
+    throw badOption('timeoutMs', timeoutMs, 'whole milliseconds from 1 to 60,000')
+  }
+  if (onStoreError !== 'allow' && onStoreError !== 'deny') {
+    throw badOption('onStoreError', onStoreError, "'allow' or 'deny'")
+  }
+  if (onEvent !== undefined && typeof onEvent !== 'function')
+    throw badOption('onEvent', onEvent, 'a function')
+  if (typeof logger?.warn !== 'function') throw badOption('logger', logger, 'an object with a method `warn`')
+  if (store !== undefined && storeMethods.some((method) => typeof store?.[method] !== 'function')) {
+    throw badOption('store', store, 'a Store such as `new MemoryStore()` or `new RedisStore(client)`')
+  }
+  return { ...source, name, store, blocks, timeoutMs, onStoreError, onEvent, logger }
+}
+
+interface PolicySource {
+  /** The policies of every request, where there are no plans. */
+  readonly policies: readonly ResolvedPolicy[]
+  readonly plans?: ReadonlyMap<string, readonly ResolvedPolicy[]>
+  /** Whether they were given in the short form, as limit and window. */
+  readonly short?: boolean
+}
+
+/** Reads the one of the three forms that the options use: limit and window, policies, or plans. */
+function readPolicies(options: LimiterOptions & Partial<Policy>): PolicySource {
+  const given = (option: string) => options[option as keyof Policy] !== undefined
+  const forms = [
+    policyOptions.find((option) => option !== 'name' && given(option)),
+    ...['policies', 'plans'].filter(given),
+  ].filter(Boolean)
+  if (forms.length !== 1) {
+    throw badOption(
+      forms.length === 0 ? 'limit' : forms.join('`, `'),
+      forms.length === 0 ? undefined : 'given together',
+      'one of: `limit` and `window`, `policies`, or `plans`',
+    )
+  }
+  if (options.plans !== undefined) {
+    const plans =
+      policiesOf(options.plans) ?? (policiesOf(definePlans(options.plans)) as PolicySource['plans'])
+    return { policies: [], plans: plans as ReadonlyMap<string, readonly ResolvedPolicy[]> }
+  }
+  if (options.policies !== undefined) {
+    if (!Array.isArray(options.policies) || options.policies.length === 0) {
+      throw badOption('policies', options.policies, 'an array of at least one policy')
+    }
+    return { policies: resolvePolicies(options.policies, false) }
+  }
+  const policy = Object.fromEntries(
+    policyOptions.filter(given).map((option) => [option, options[option as keyof Policy]]),
+  )
+  return { policies: resolvePolicies([policy as unknown as Policy], false), short: true }
+}

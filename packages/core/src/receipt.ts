@@ -1,0 +1,47 @@
+import type { Decision } from './decision.js'
+import type { Check, Verdict } from './store.js'
+
+/** What a limiter charged for a decision, from which it can give back. */
+export interface Receipt {
+  readonly limiter: object
+  readonly checks: readonly Check[]
+  readonly verdicts: readonly Verdict[]
+  /** Whether it was given back; only once, however often it is asked. */
+  spent: boolean
+}
+
+/** Constructs to its argument, so that a derived class adds its private field to that object. */
+class Given {
+  constructor(decision: Decision) {
+    // biome-ignore lint/correctness/noConstructorReturn: see above
+    return decision
+  }
+}
+
+/**
+ * The receipts of a decision, on the decision itself and yet out of sight of those who print, compare or copy it.
+ * A WeakMap would do the same for forty times the price.
+ */
+class Receipts extends Given {
+  readonly #receipts: readonly Receipt[]
+
+  constructor(decision: Decision, receipts: readonly Receipt[]) {
+    super(decision)
+    this.#receipts = receipts
+  }
+
+  static of(decision: object): readonly Receipt[] {
+    return #receipts in decision ? decision.#receipts : []
+  }
+}
+
+/** Attaches receipts to a decision, once. */
+export function attachReceipts(decision: Decision, receipts: readonly Receipt[]): Decision {
+  new Receipts(decision, receipts)
+  return decision
+}
+
+/** The receipts of a decision: one of each limiter that charged for it. */
+export function receiptsOf(decision: Decision): readonly Receipt[] {
+  return Receipts.of(decision)
+}
