@@ -9,6 +9,8 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],
   testTimeout: 30_000,
+  // A global is slow to reach from the sandbox of a test, and the algorithms reach for this one all the time.
+  sandboxInjectedGlobals: ['Math'],
   transform: {
     '\\.ts$': [
       '@swc/jest',

@@ -82,6 +82,14 @@ const programs: Readonly<Record<string, Program>> = {
     return app.server
   })(Fastify().addHook('onRequest', rateLimit({ limit: 1, window: '1d' })).get('/', async () => ''))`,
   ),
+  '@sluice/testing': {
+    imports: { '{ MemoryStore }': '@sluice/core', '{ storeContract }': '@sluice/testing' },
+    body: `
+  const outcomes = []
+  globalThis.describe = (name) => outcomes.push(name)
+  storeContract('a store', () => new MemoryStore())`,
+    outcomes: ['a store'],
+  },
 }
 
 const root = dirname(__dirname)

@@ -23,10 +23,10 @@ local now = clock[1] * 1000000 + clock[2] -- @live
 --@shared
 
 -- One policy's answer: allowed, remaining, retry, replenish, reset, delay, the state to store once charged, and how
--- long in us to keep it if not until reset. A state is a string, or a function that edits a list in place and is given
--- its expiry in ms. With charged_at and charged_reset: only the state once cost is given back, if there is any.
+-- long in us to keep it if not until reset. A state is a string, or a function that edits a list in place. With
+-- charged_until, when a charge would have been whole again: only the state once cost of it is given back, if any is.
 -- Each algorithm is a branch with raw (stored value or false), cost, policy, limit, window and burst in scope.
-local function step(raw, cost, policy, key, charged_at, charged_reset)
+local function step(raw, cost, policy, key, charged_until)
   local code, limit, window, burst = policy[1], policy[3], policy[4], policy[5]
   if limit == 0 then
     return false, 0, -1, 0, 0, 0
@@ -39,14 +39,22 @@ local policies, groups = call[1], call[2]
 local stored = redis.call('MGET', spread(KEYS))
 local written = {} -- by key: a later group of this call sees what an earlier one stored
 
-local function store(key, state, keep)
+-- The value to store, nil for a list, which is edited at once.
+local function value_of(state)
+  if type(state) == 'string' then
+    return state
+  end
+  state()
+end
+
+local function store(key, value, keep)
   local ttl = ceil(keep / 1000) + 1000
   --@timed ttl = ttl + 3600000
-  if type(state) == 'string' then
-    redis.call('SET', key, state, 'PX', ttl)
-    written[key] = state
+  if value then
+    redis.call('SET', key, value, 'PX', ttl)
+    written[key] = value
   else
-    state(ttl)
+    redis.call('PEXPIRE', key, ttl)
   end
 end
 
@@ -67,13 +75,13 @@ while at < size do
     for i = 1, count do
       local policy, units = policies[groups[at]], groups[at + 1]
       local key = KEYS[index + i]
-      local state = step(written[key] or stored[index + i], units, policy, key, groups[at + 2], groups[at + 3])
+      local charged_until = groups[at + 2] + groups[at + 3]
       at = at + 4
-      if type(state) == 'string' then
-        local answer = { step(state, 0, policy, key) }
-        store(key, state, answer[8] or answer[5])
-      elseif state then
-        state()
+      local state = step(written[key] or stored[index + i], units, policy, key, charged_until)
+      if state then
+        local value = value_of(state)
+        local answer = { step(value, 0, policy, key) }
+        store(key, value, answer[8] or answer[5])
       end
       reply[#reply + 1] = pack('<ddddddd', 1, state and units or 0, 0, 0, 0, 0, 0)
     end
@@ -110,7 +118,7 @@ while at < size do
         end
         local state = answer[7]
         if mode == 1 and state then
-          store(key, state, answer[8] or answer[5])
+          store(key, value_of(state), answer[8] or answer[5])
         end
       end
       reply[#reply + 1] =

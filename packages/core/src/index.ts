@@ -23,6 +23,7 @@ export {
   type Extractor,
   joinHeader,
   type MaybePromise,
+  onResponseEnd,
   type RequestContext,
 } from './http/exchange.js'
 export {

@@ -1,6 +1,7 @@
 import { blockPolicy } from './algorithms/block/block.js'
 import { CENTURY_US } from './algorithms/bucket.js'
 import { processClockUs } from './clock.js'
+import { isClusterWorker } from './cluster-worker.js'
 import { type Decision, decideFrom, decideWithoutPolicy } from './decision.js'
 import { type Duration, parseDuration } from './duration.js'
 import { badOption, type ErrorCode, SluiceError, show } from './errors.js'
@@ -55,6 +56,12 @@ export class Limiter {
     this.#byLimit = resolved.short && options.name !== undefined ? new Map() : undefined
     this.#store = resolved.store ?? new MemoryStore()
     claimName(this.#store, this.name, options.plans ?? options.policies ?? this)
+    if (!this.#store.shared && isClusterWorker()) {
+      this.warn(
+        'SLUICE_MEMORY_PER_WORKER',
+        `limiter ${show(this.name)} counts in the memory of this cluster worker alone, so that all workers together admit up to their number times its limits: give it a shared \`store\``,
+      )
+    }
   }
 
   /**
@@ -100,9 +107,7 @@ export class Limiter {
   async reset(key: string): Promise<void> {
     this.#assertOpen()
     const prefix = this.#prefixOf(key)
-    const { plans, policies } = this.#options
-    const all = plans ? [...plans.values()].flat() : policies
-    const keys = [...new Set(all.map((policy) => prefix + policy.keySuffix))]
+    const keys = [...new Set(this.#allPolicies().map((policy) => prefix + policy.keySuffix))]
     if (keys.length > 0) await this.#inTime(this.#store.reset(keys, this.#consumeOptions))
   }
 
@@ -139,6 +144,12 @@ export class Limiter {
     return this.#options.plans !== undefined
   }
 
+  /** The longest that an accepted request may have to wait under any policy, in milliseconds. */
+  get longestDelayMs(): number {
+    const waitsUs = this.#allPolicies().map(({ rule }) => rule.longestDelayUs ?? 0)
+    return Math.ceil(Math.max(0, ...waitsUs) / 1000)
+  }
+
   /** Whether there is a plan of this name. */
   hasPlan(plan: unknown): plan is string {
     return typeof plan === 'string' && this.#options.plans !== undefined && this.#options.plans.has(plan)
@@ -147,6 +158,11 @@ export class Limiter {
   /** A decision that this request is not limited, reported like any other. */
   skip(key: string): Decision {
     return this.#report(decideWithoutPolicy({ key }, 'skipped', true, nowMs()))
+  }
+
+  /** Reports that the store failed in something for which no decision is left to say so. */
+  storeFailed(error: Error): void {
+    this.#emit({ type: 'store-error', limiter: this.name, error })
   }
 
   /** Reports a likely mistake: one event and one line for each code and message. */
@@ -186,7 +202,7 @@ export class Limiter {
         throw new SluiceError('SLUICE_STORE_FAILED', 'The store did not give one verdict for each check')
       }
     } catch (error) {
-      this.#emit({ type: 'store-error', limiter: this.name, error: error as Error })
+      this.storeFailed(error as Error)
       return this.#report(decideWithoutPolicy(subject, 'store-error', onStoreError === 'allow', nowMs()))
     }
     const blockedUs = blocks ? (verdicts.at(-1) as Verdict).retryUs : 0
@@ -206,6 +222,11 @@ export class Limiter {
     return within(answer, this.timeoutMs, () => {
       return new SluiceError('SLUICE_STORE_TIMEOUT', `The store did not answer within ${this.timeoutMs} ms`)
     })
+  }
+
+  #allPolicies(): readonly ResolvedPolicy[] {
+    const { plans, policies } = this.#options
+    return plans ? [...plans.values()].flat() : policies
   }
 
   #prefixOf(key: unknown): string {

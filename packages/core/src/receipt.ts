@@ -1,4 +1,3 @@
-import type { Decision } from './decision.js'
 import type { Check, Verdict } from './store.js'
 
 /** What a limiter charged for a decision, from which it can give back. */
@@ -12,7 +11,7 @@ export interface Receipt {
 
 /** Constructs to its argument, so that a derived class adds its private field to that object. */
 class Given {
-  constructor(decision: Decision) {
+  constructor(decision: object) {
     // biome-ignore lint/correctness/noConstructorReturn: see above
     return decision
   }
@@ -25,7 +24,7 @@ class Given {
 class Receipts extends Given {
   readonly #receipts: readonly Receipt[]
 
-  constructor(decision: Decision, receipts: readonly Receipt[]) {
+  constructor(decision: object, receipts: readonly Receipt[]) {
     super(decision)
     this.#receipts = receipts
   }
@@ -36,12 +35,12 @@ class Receipts extends Given {
 }
 
 /** Attaches receipts to a decision, once. */
-export function attachReceipts(decision: Decision, receipts: readonly Receipt[]): Decision {
+export function attachReceipts<T extends object>(decision: T, receipts: readonly Receipt[]): T {
   new Receipts(decision, receipts)
   return decision
 }
 
 /** The receipts of a decision: one of each limiter that charged for it. */
-export function receiptsOf(decision: Decision): readonly Receipt[] {
+export function receiptsOf(decision: object): readonly Receipt[] {
   return Receipts.of(decision)
 }

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { adapterContract, type MakeServer } from '@sluice/testing'
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import express4 from 'express4'
-import { adapterContract, type MakeServer } from '@sluice/testing'
 import { type Decision, type RateLimitOptions, rateLimit } from './index.js'
 
 /** Makes sites with one version of Express. */
@@ -30,10 +30,14 @@ function makeServer(framework: typeof express): MakeServer {
     for (const limit of site.app ?? []) app.use(limit as RequestHandler)
     for (const limit of site.group ?? []) group.use(limit as RequestHandler)
     const limits = (site.route ?? []) as RequestHandler[]
-    group.get('/item', ...limits, (req, res) => {
+    group.get('/item', ...limits, async (req, res, next) => {
       handled.push(req.rateLimit)
-      site.handler?.()
-      if (!res.headersSent) res.send('ok')
+      try {
+        const status = Number((await site.handler?.()) ?? 200)
+        if (!res.headersSent) res.status(status).send('ok')
+      } catch (error) {
+        next(error)
+      }
     })
     app.use('/api', group)
     const onError: ErrorRequestHandler = (error, _req, res, _next) => {

@@ -4,6 +4,7 @@ import {
   type Exchange,
   HttpLimiter,
   joinHeader,
+  onResponseEnd,
 } from '@sluice/core'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
@@ -54,7 +55,11 @@ declare global {
 }
 
 /** Options of {@link rateLimit}. */
-export type RateLimitOptions = CoreOptions<Request, [req: Request, res: Response, next: NextFunction]>
+export type RateLimitOptions = CoreOptions<
+  Request,
+  [req: Request, res: Response, next: NextFunction],
+  Response
+>
 
 /**
  * Makes a middleware that limits requests, for an application, a router or a route. A request that meets the same
@@ -67,7 +72,7 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
   const limiter = new HttpLimiter(options)
   return async function rateLimitMiddleware(req, res, next) {
     try {
-      const { decision, refusal } = await limiter.handle(exchangeOf(req, res))
+      const { decision, refusal, proceed } = await limiter.handle(exchangeOf(req, res))
       req.rateLimit = decision
       if (refusal) {
         if (res.headersSent) return
@@ -77,6 +82,7 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
         res.writeHead(refusal.status, { 'Content-Type': refusal.contentType, 'Content-Length': length })
         return void res.end(refusal.body)
       }
+      if (!proceed) return
     } catch (error) {
       return next(error)
     }
@@ -84,9 +90,10 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
   }
 }
 
-function exchangeOf(req: Request, res: Response): Exchange<Request> {
+function exchangeOf(req: Request, res: Response): Exchange<Request, Response> {
   return {
     request: req,
+    response: res,
     identity: req,
     method: req.method,
     get ip() {
@@ -101,5 +108,6 @@ function exchangeOf(req: Request, res: Response): Exchange<Request> {
     header: (name) => joinHeader(req.headers[name]),
     responseHeader: (name) => joinHeader(res.getHeader(name)),
     setResponseHeader: (name, value) => void res.setHeader(name, value),
+    onEnd: (listener) => onResponseEnd(res, listener),
   }
 }

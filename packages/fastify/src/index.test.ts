@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
-import fastify, { type onRequestAsyncHookHandler } from 'fastify'
 import { adapterContract, type MakeServer } from '@sluice/testing'
+import fastify, { type onRequestAsyncHookHandler } from 'fastify'
 import { type Decision, type RateLimitOptions, rateLimit } from './index.js'
 
 const makeServer: MakeServer = async (build) => {
@@ -33,7 +33,7 @@ const makeServer: MakeServer = async (build) => {
         { onRequest: (site.route ?? []) as onRequestAsyncHookHandler[] },
         async (request, reply) => {
           handled.push(request.rateLimit)
-          site.handler?.()
+          reply.code(Number((await site.handler?.()) ?? 200))
           return reply.raw.headersSent ? reply.hijack() : 'ok'
         },
       )

@@ -4,6 +4,7 @@ import {
   type Exchange,
   HttpLimiter,
   joinHeader,
+  onResponseEnd,
 } from '@sluice/core'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 
@@ -52,7 +53,11 @@ declare module 'fastify' {
 }
 
 /** Options of {@link rateLimit}. */
-export type RateLimitOptions = CoreOptions<FastifyRequest, [request: FastifyRequest, reply: FastifyReply]>
+export type RateLimitOptions = CoreOptions<
+  FastifyRequest,
+  [request: FastifyRequest, reply: FastifyReply],
+  FastifyReply
+>
 
 /**
  * Makes an `onRequest` hook that limits requests, for an instance or a route. A request that meets the same hook
@@ -64,9 +69,13 @@ export type RateLimitOptions = CoreOptions<FastifyRequest, [request: FastifyRequ
 export function rateLimit(options: RateLimitOptions): onRequestAsyncHookHandler {
   const limiter = new HttpLimiter(options)
   return async function rateLimitHook(request, reply) {
-    const { decision, refusal } = await limiter.handle(exchangeOf(request, reply))
+    const { decision, refusal, proceed } = await limiter.handle(exchangeOf(request, reply))
     request.rateLimit = decision
-    if (!refusal) return
+    if (proceed) return
+    if (!refusal) {
+      reply.hijack()
+      return reply
+    }
     if (!headersSent(reply)) {
       if (options.onLimited) await options.onLimited(request, reply, decision)
       // As bytes, since Fastify adds a charset to JSON text.
@@ -83,9 +92,10 @@ function headersSent(reply: FastifyReply): boolean {
   return reply.sent || reply.raw.headersSent
 }
 
-function exchangeOf(request: FastifyRequest, reply: FastifyReply): Exchange<FastifyRequest> {
+function exchangeOf(request: FastifyRequest, reply: FastifyReply): Exchange<FastifyRequest, FastifyReply> {
   return {
     request,
+    response: reply,
     identity: request.raw,
     method: request.method,
     get ip() {
@@ -100,6 +110,7 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply): Exchange<Fast
     header: (name) => joinHeader(request.headers[name]),
     responseHeader: (name) => joinHeader(reply.getHeader(name)),
     setResponseHeader: (name, value) => void reply.header(name, value),
+    onEnd: (listener) => onResponseEnd(reply.raw, listener),
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { adapterContract, contractPath, type MakeServer } from '@sluice/testing'
 import Koa, { type Middleware } from 'koa'
 import Koa2 from 'koa2'
-import { adapterContract, contractPath, type MakeServer } from '@sluice/testing'
 import { type Decision, type RateLimitOptions, rateLimit } from './index.js'
 
 /** Makes sites with one version of Koa. */
@@ -23,10 +23,8 @@ function makeServer(Framework: typeof Koa): MakeServer {
     app.use(async (ctx, next) => {
       try {
         ctx.set(site.responseHeaders ?? {})
-        if (site.before) {
-          site.before(ctx.res)
-          ctx.respond = false
-        }
+        site.before?.(ctx.res)
+        if (ctx.res.headersSent) ctx.respond = false
         await next()
       } catch (error) {
         errors.push(error)
@@ -37,10 +35,10 @@ function makeServer(Framework: typeof Koa): MakeServer {
     for (const limit of [...(site.app ?? []), ...(site.group ?? []), ...(site.route ?? [])]) {
       app.use(limit as Middleware)
     }
-    app.use((ctx) => {
+    app.use(async (ctx) => {
       if (ctx.path !== contractPath) return
       handled.push(ctx.state.rateLimit)
-      site.handler?.()
+      ctx.status = Number((await site.handler?.()) ?? 200)
       ctx.body = 'ok'
     })
     const server = await new Promise<Server>((resolve) => {

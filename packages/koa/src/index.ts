@@ -4,6 +4,7 @@ import {
   type Exchange,
   HttpLimiter,
   joinHeader,
+  onResponseEnd,
 } from '@sluice/core'
 import type { Context, Middleware, Next } from 'koa'
 
@@ -52,7 +53,7 @@ declare module 'koa' {
 }
 
 /** Options of {@link rateLimit}. */
-export type RateLimitOptions = CoreOptions<Context, [ctx: Context, next: Next]>
+export type RateLimitOptions = CoreOptions<Context, [ctx: Context, next: Next], Context['response']>
 
 /**
  * Makes a middleware that limits requests, for an application or a route. A request that meets the same middleware
@@ -64,9 +65,10 @@ export type RateLimitOptions = CoreOptions<Context, [ctx: Context, next: Next]>
 export function rateLimit(options: RateLimitOptions): Middleware {
   const limiter = new HttpLimiter(options)
   return async function rateLimitMiddleware(ctx, next) {
-    const { decision, refusal } = await limiter.handle(exchangeOf(ctx))
+    const { decision, refusal, proceed } = await limiter.handle(exchangeOf(ctx))
     ctx.state.rateLimit = decision
-    if (!refusal) return next()
+    if (proceed) return next()
+    if (!refusal) return
     if (ctx.headerSent) return
     if (options.onLimited) return options.onLimited(ctx, next, decision)
     ctx.status = refusal.status
@@ -76,9 +78,10 @@ export function rateLimit(options: RateLimitOptions): Middleware {
   }
 }
 
-function exchangeOf(ctx: Context): Exchange<Context> {
+function exchangeOf(ctx: Context): Exchange<Context, Context['response']> {
   return {
     request: ctx,
+    response: ctx.response,
     identity: ctx.req,
     method: ctx.method,
     get ip() {
@@ -93,5 +96,6 @@ function exchangeOf(ctx: Context): Exchange<Context> {
     header: (name) => joinHeader(ctx.req.headers[name]),
     responseHeader: (name) => joinHeader(ctx.res.getHeader(name)),
     setResponseHeader: (name, value) => ctx.set(name, value),
+    onEnd: (listener) => onResponseEnd(ctx.res, listener),
   }
 }

@@ -20,11 +20,12 @@ end
 local function read_debt(raw, policy)
 local window, full, per_us = policy[4], policy[5] * policy[6], policy[7]
 if not raw or (#raw ~= 8 and #raw ~= 16 and #raw ~= 24) then
-return 0, 0
+return 0, 0, 0
 end
 local paid, rest, unit, long = unpack('<d', raw), 0, policy[8], 0
 if #raw == 24 then
 paid, rest, unit, long = unpack('<dI4I4d', raw)
+long = long <= 3155761000000000 and long or 0 -- no policy takes longer: 100 years, and 1 us a unit of rounding
 elseif #raw == 16 then
 paid, rest, unit = unpack('<dI4I4', raw)
 end
@@ -33,21 +34,19 @@ paid, rest = paid + 1, 0
 end
 local us = paid - now
 local over = us - window
-local within = over * per_us + rest <= full or over < min(long, 3155760000000000)
+local within = over * per_us + rest <= full or over < long
 if us >= 0 and us % 1 == 0 and rest < per_us and within then
-return us, rest
+return us, rest, long
 end
-return 0, 0
+return 0, 0, 0
 end
-local function write_debt(debt, policy)
-local steps = debt % policy[7]
-local paid, long = now + (debt - steps) / policy[7], policy[9]
+local function write_debt(ahead, steps, long, policy)
 if long > 0 then
-return pack('<dI4I4d', paid, steps, policy[8], long)
+return pack('<dI4I4d', now + ahead, steps, policy[8], long)
 elseif steps > 0 then
-return pack('<dI4I4', paid, steps, policy[8])
+return pack('<dI4I4', now + ahead, steps, policy[8])
 end
-return pack('<d', paid)
+return pack('<d', now + ahead)
 end
 local function step_debt(raw, cost, policy)
 local burst, per_unit, per_us = policy[5], policy[6], policy[7]
@@ -61,7 +60,7 @@ if allowed and cost > 0 then
 debt = debt + need
 steps = debt % per_us
 ahead = (debt - steps) / per_us
-state = write_debt(debt, policy)
+state = write_debt(ahead, steps, policy[9], policy)
 end
 local remaining = floor((full - debt) / per_unit)
 local retry, replenish = 0, 0
@@ -73,24 +72,31 @@ replenish = ahead - floor((full - (remaining + 1) * per_unit - steps) / per_us)
 end
 return allowed, remaining, retry, replenish, steps > 0 and ahead + 1 or ahead, debt, state
 end
-local function refund_debt(raw, units, policy, charged_at, charged_reset, last)
+local function refund_debt(raw, units, policy, charged_until, last)
 local per_unit, per_us = policy[6], policy[7]
-local ahead, steps = read_debt(raw, policy)
-local paid = now + ahead + (steps > 0 and 1 or 0)
-local owed = min((charged_at + charged_reset - now) * per_us, units * per_unit)
-if owed <= 0 or last and paid ~= charged_at + charged_reset then
+local ahead, steps, long = read_debt(raw, policy)
+local left = charged_until - now
+if left <= 0 or ahead + steps == 0 or last and left ~= (steps > 0 and ahead + 1 or ahead) then
 return nil
 end
-return write_debt(max(0, ahead * per_us + steps - owed), policy)
+local owed = min(left * per_us, units * per_unit)
+ahead, steps = ahead - floor(owed / per_us), steps - owed % per_us
+if steps < 0 then
+ahead, steps = ahead - 1, steps + per_us
 end
-local function step(raw, cost, policy, key, charged_at, charged_reset)
+if ahead < 0 then
+ahead, steps = 0, 0
+end
+return write_debt(ahead, steps, long, policy)
+end
+local function step(raw, cost, policy, key, charged_until)
 local code, limit, window, burst = policy[1], policy[3], policy[4], policy[5]
 if limit == 0 then
 return false, 0, -1, 0, 0, 0
 end
 if code == 'bk' then
 local length = policy[6]
-if charged_at then
+if charged_until then
 return nil
 end
 if length > 0 and cost > 0 then
@@ -109,18 +115,17 @@ local start = now
 if policy[6] == 1 then
 start = floor(now / window) * window
 end
-local used, stored = 0, nil
+local used = 0
 if raw and #raw == 12 then
 local s, u = unpack('<dI4', raw)
-if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window and u <= 1000000000 then
-start = s
-used, stored = min(u, limit), u
+if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window and u > 0 and u <= 1000000000 then
+start, used = s, u
 end
 end
-if charged_at then
-local same = stored and charged_at >= start and charged_at < start + window
-return same and pack('<dI4', start, max(0, stored - cost))
+if charged_until then
+return used > 0 and charged_until == start + window and pack('<dI4', start, max(0, used - cost))
 end
+used = min(used, limit)
 local allowed = used + cost <= limit
 if allowed then
 used = used + cost
@@ -133,14 +138,14 @@ retry = cost > limit and -1 or ends
 end
 return allowed, limit - used, retry, reset, reset, 0, allowed and cost > 0 and pack('<dI4', start, used)
 elseif code == 'gc' then
-if charged_at then
-return refund_debt(raw, cost, policy, charged_at, charged_reset)
+if charged_until then
+return refund_debt(raw, cost, policy, charged_until)
 end
 local allowed, remaining, retry, replenish, reset, _, state = step_debt(raw, cost, policy)
 return allowed, remaining, retry, replenish, reset, 0, state
 elseif code == 'lb' then
-if charged_at then
-return refund_debt(raw, cost, policy, charged_at, charged_reset, true)
+if charged_until then
+return refund_debt(raw, cost, policy, charged_until, true)
 end
 local allowed, remaining, retry, replenish, reset, debt, state = step_debt(raw, cost, policy)
 local delay = state and ceil((debt - policy[6]) / policy[7]) or 0
@@ -150,26 +155,24 @@ local index = floor(now / window)
 local before, current = 0, 0
 if raw and #raw == 16 then
 local i, p, c = unpack('<dI4I4', raw)
-if charged_at then
-local charged = floor(charged_at / window)
-if i == charged then
-return pack('<dI4I4', i, p, max(0, c - cost))
-elseif i == charged + 1 then
-return pack('<dI4I4', i, max(0, p - cost), c)
-end
-elseif i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
+if i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
 if i < index then
 before = c
 else
-index = i
-before = p
-current = min(c, limit)
+index, before, current = i, p, c
 end
 end
 end
-if charged_at then
+if charged_until then
+local charged = charged_until / window - 2
+if charged == index and current > 0 then
+return pack('<dI4I4', index, before, max(0, current - cost))
+elseif charged == index - 1 and before > 0 then
+return pack('<dI4I4', index, max(0, before - cost), current)
+end
 return nil
 end
+current = min(current, limit)
 local previous = min(before, limit)
 local since = now - index * window
 local faded = muldiv(previous, max(0, since), window)
@@ -206,7 +209,10 @@ end
 return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, before, current)
 elseif code == 'sl' then
 local size = redis.pcall('LLEN', key)
-local intact = type(size) == 'number' -- a value of another type, or elements that are not ours, count as none
+if type(size) ~= 'number' then
+size = 0 -- a value of another type, or elements that are not ours, count as none
+end
+local intact = true
 local function entry(i)
 local element = redis.call('LINDEX', key, i)
 if element and #element == 11 then
@@ -226,53 +232,52 @@ end
 end
 return low
 end
-if charged_at then
-if not intact then
+if charged_until then
+if size < 2 or charged_until <= now then
 return nil
 end
-local i = search(1, size, function(time)
-return time >= charged_at
+local charged = charged_until - window
+local from = search(1, size, function(time)
+return time >= charged
 end)
-local _, before = entry(i - 1)
-while i < size do
-local time, sum = entry(i)
-if time ~= charged_at then
-return nil
-elseif (sum - before) % 4294967296 >= cost then
-break
-end
-before = sum
-i = i + 1
-end
-if i >= size then
+local to = search(from, size, function(time)
+return time > charged
+end)
+local _, before = entry(from - 1)
+local _, sum = entry(to - 1)
+local units = (sum - before) % 4294967296
+local rest = max(0, units - cost)
+local stay = search(from, to, function(_, upto)
+return (upto - before) % 4294967296 > rest
+end)
+local _, staying = entry(stay - 1)
+if from == to or not intact then
 return nil
 end
 return function()
-for place = i, size - 1 do
-local time, sum = entry(place)
-if place == size - 1 and place == i and (sum - before) % 4294967296 == cost then
-redis.call('RPOP', key)
-else
-redis.call('LSET', key, place, pack('<I7I4', time, (sum - cost) % 4294967296))
+local later = redis.call('LRANGE', key, to, -1)
+redis.call('LTRIM', key, 0, stay - 1)
+if (staying - before) % 4294967296 < rest then
+redis.call('RPUSH', key, pack('<I7I4', charged, (before + rest) % 4294967296))
+end
+for _, element in ipairs(later) do
+if #element == 11 then
+local time, upto = unpack('<I7I4', element)
+redis.call('RPUSH', key, pack('<I7I4', time, (upto - units + rest) % 4294967296))
 end
 end
 end
 end
 local first, last, used, gone, newest = 1, 1, 0, 0, 0
-if intact and size > 1 then
-local sum
-last = size
-newest, sum = entry(last - 1)
-if newest > now + window then
+if size > 1 then
 last = search(1, size, function(time)
 return time > now + window
 end)
-newest, sum = entry(last - 1)
-end
 first = search(1, last, function(time)
 return time > now - window
 end)
-local _
+local _, sum
+newest, sum = entry(last - 1)
 _, gone = entry(first - 1)
 used = (sum - gone) % 4294967296
 if not intact or used > 100000 then
@@ -282,19 +287,24 @@ end
 if used == 0 then
 newest, gone = 0, 0
 end
-local allowed = cost <= max(0, limit - used)
 local kept = used
+local allowed = cost <= max(0, limit - used)
+local held, ending = used, last
 if allowed and cost > 0 then
 used = used + cost
-newest = max(newest, now)
+held, newest = used, max(newest, now)
+elseif used > 0 and last < size then
+local sum
+newest, sum = entry(size - 1)
+held, ending = (sum - gone) % 4294967296, size
 end
 local remaining = max(0, limit - used)
 local function wait(units)
-local i = search(first, last, function(_, sum)
-return used - (sum - gone) % 4294967296 + units <= limit
+local i = search(first, ending, function(_, sum)
+return held - (sum - gone) % 4294967296 + units <= limit
 end)
 local time = newest
-if i < last then
+if i < ending then
 time = entry(i)
 end
 return time + window - now
@@ -309,7 +319,7 @@ end
 if used > 0 then
 reset = newest + window - now
 end
-return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and function(ttl)
+return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and function()
 if kept == 0 then
 redis.call('DEL', key)
 redis.call('RPUSH', key, pack('<I7I4', 0, 0))
@@ -323,7 +333,6 @@ redis.call('LSET', key, 0, pack('<I7I4', 0, gone))
 end
 end
 redis.call('RPUSH', key, pack('<I7I4', newest, (gone + used) % 4294967296))
-redis.call('PEXPIRE', key, ttl)
 end
 elseif code == 'sr' then
 local slices = policy[6]
@@ -336,25 +345,27 @@ local function slice_of(us)
 return slices * floor(us / window) + muldiv(slices, us % window, window)
 end
 local slice = slice_of(now)
-local counts = {}
-local used = 0
+local counts, used = {}, 0
 if raw and #raw == 12 + 4 * slices then
 local stored = { unpack(form, raw) }
-local s = stored[1]
-if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window then
-local ahead = max(0, slice - s)
-slice = s + ahead
-for i = 1, slices + 1 - ahead do
-counts[i] = stored[1 + i + ahead]
-used = used + counts[i]
+local s, sum = stored[1], 0
+for i = 1, slices + 1 do
+sum = sum + stored[1 + i]
+end
+if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window and sum <= 1000000000 then
+local passed = max(0, slice - s)
+slice = s + passed
+for i = 1 + passed, slices + 1 do
+counts[i - passed] = stored[1 + i]
+used = used + stored[1 + i]
 end
 end
 end
 for i = #counts + 1, slices + 1 do
 counts[i] = 0
 end
-if charged_at then
-local place = slice_of(charged_at) - slice + slices + 1
+if charged_until then
+local place = slice_of(charged_until) - slice
 if (counts[place] or 0) == 0 then
 return nil
 end
@@ -422,8 +433,8 @@ local function state_of(filled)
 local tokens = floor(filled / per_unit)
 return pack('<ddI4I4', last, filled - tokens * per_unit, tokens, unit)
 end
-if charged_at then
-local owed = min((charged_at + charged_reset - now) * per_us, cost * per_unit)
+if charged_until then
+local owed = min((charged_until - last) * per_us, cost * per_unit)
 return owed > 0 and level < full and state_of(min(level + owed, full))
 end
 local need = cost * per_unit
@@ -451,14 +462,20 @@ local call = cjson.decode(ARGV[1])
 local policies, groups = call[1], call[2]
 local stored = redis.call('MGET', spread(KEYS))
 local written = {} -- by key: a later group of this call sees what an earlier one stored
-local function store(key, state, keep)
+local function value_of(state)
+if type(state) == 'string' then
+return state
+end
+state()
+end
+local function store(key, value, keep)
 local ttl = ceil(keep / 1000) + 1000
 ttl = ttl + 3600000
-if type(state) == 'string' then
-redis.call('SET', key, state, 'PX', ttl)
-written[key] = state
+if value then
+redis.call('SET', key, value, 'PX', ttl)
+written[key] = value
 else
-state(ttl)
+redis.call('PEXPIRE', key, ttl)
 end
 end
 local reply = { pack('<d', now) }
@@ -477,13 +494,13 @@ elseif mode == 2 then
 for i = 1, count do
 local policy, units = policies[groups[at]], groups[at + 1]
 local key = KEYS[index + i]
-local state = step(written[key] or stored[index + i], units, policy, key, groups[at + 2], groups[at + 3])
+local charged_until = groups[at + 2] + groups[at + 3]
 at = at + 4
-if type(state) == 'string' then
-local answer = { step(state, 0, policy, key) }
-store(key, state, answer[8] or answer[5])
-elseif state then
-state()
+local state = step(written[key] or stored[index + i], units, policy, key, charged_until)
+if state then
+local value = value_of(state)
+local answer = { step(value, 0, policy, key) }
+store(key, value, answer[8] or answer[5])
 end
 reply[#reply + 1] = pack('<ddddddd', 1, state and units or 0, 0, 0, 0, 0, 0)
 end
@@ -520,7 +537,7 @@ answer = { step(raw, granted, policy, key) }
 end
 local state = answer[7]
 if mode == 1 and state then
-store(key, state, answer[8] or answer[5])
+store(key, value_of(state), answer[8] or answer[5])
 end
 end
 reply[#reply + 1] =
@@ -530,4 +547,4 @@ end
 end
 return table.concat(reply)
 `
-export const scriptSha1: string = 'cd3cd595a1cf78b59f14c682bbb8f2c336bdc19b'
+export const scriptSha1: string = 'eb5538578f9d0d53a1f24de85199fcba0ffffbaf'

@@ -1,21 +1,20 @@
-import type { Check, Store, Verdict } from '@sluice/core'
+import type { Check, Refund, ResolvedPolicy, Store, Verdict } from '@sluice/core'
 import type { Redis } from 'ioredis'
 import { script, scriptSha1 } from './timed-script.generated.js'
 
 /** How much longer than the live script the timed one keeps keys, in milliseconds. */
 export const extraTtlMs = 3_600_000
 
-/** One decision of a call. */
-export interface Group {
-  readonly checks: readonly Check[]
-  readonly charge: boolean
-  readonly notAfterUs: number
-}
+/** One part of a call: a decision, or refunds. */
+export type Group = { readonly notAfterUs: number } & (
+  | { readonly checks: readonly Check[]; readonly charge: boolean }
+  | { readonly refunds: readonly Refund[] }
+)
 
 const numbersPerCheck = 7
 
 /**
- * Runs the script with a clock of the caller's, several decisions in one call.
+ * Runs the script with a clock of the caller's, several groups in one call.
  * @returns one list of verdicts for each group; undefined for a group that came too late
  */
 export async function runTimed(
@@ -23,21 +22,27 @@ export async function runTimed(
   groups: readonly Group[],
   nowUs: number,
 ): Promise<(readonly Verdict[] | undefined)[]> {
-  const checks = groups.flatMap((group) => group.checks)
-  const policies = [...new Set(checks.map(({ policy }) => policy))]
-  const numbers = groups.flatMap(({ checks, charge, notAfterUs }) => [
-    notAfterUs,
-    charge ? 1 : 0,
-    checks.length,
-    ...checks.flatMap(({ policy, least, most }) => [policies.indexOf(policy) + 1, least, most]),
-  ])
+  const parts = groups.map((group) => ('checks' in group ? group.checks : group.refunds))
+  const keys = parts.flat().map(({ key }) => key)
+  const policies = [...new Set(parts.flat().map(({ policy }) => policy))]
+  const indexOf = (policy: ResolvedPolicy): number => policies.indexOf(policy) + 1
+  const numbers = groups.flatMap((group) => {
+    if ('refunds' in group) {
+      const { notAfterUs, refunds } = group
+      const rows = refunds.map(({ policy, units, atUs, resetUs }) => [indexOf(policy), units, atUs, resetUs])
+      return [notAfterUs, 2, refunds.length, ...rows.flat()]
+    }
+    const { notAfterUs, charge, checks } = group
+    const rows = checks.map(({ policy, least, most }) => [indexOf(policy), least, most])
+    return [notAfterUs, charge ? 1 : 0, checks.length, ...rows.flat()]
+  })
   const call = JSON.stringify([policies.map(({ wire }) => wire), numbers])
-  const reply = await evaluate(client, [checks.length, ...checks.map(({ key }) => key), call, nowUs])
-  if (reply.length !== 8 * (1 + numbersPerCheck * checks.length) || reply.readDoubleLE(0) !== nowUs) {
+  const reply = await evaluate(client, [keys.length, ...keys, call, nowUs])
+  if (reply.length !== 8 * (1 + numbersPerCheck * keys.length) || reply.readDoubleLE(0) !== nowUs) {
     throw new Error(`The script replied ${reply.length} bytes that begin with ${reply.readDoubleLE(0)}`)
   }
   let at = 8
-  return groups.map(({ checks }) => {
+  return parts.map((checks) => {
     const rows = checks.map(() => {
       const row = Array.from({ length: numbersPerCheck }, (_, i) => reply.readDoubleLE(at + 8 * i))
       at += 8 * numbersPerCheck
@@ -88,19 +93,30 @@ export class TimedStore implements Store {
   }
 
   consume(checks: readonly Check[]): Promise<readonly Verdict[]> {
-    return this.#decide(checks, true)
+    return this.#run({ checks: this.#keyed(checks), charge: true })
   }
 
   peek(checks: readonly Check[]): Promise<readonly Verdict[]> {
-    return this.#decide(checks, false)
+    return this.#run({ checks: this.#keyed(checks), charge: false })
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    await this.#run({ refunds: this.#keyed(refunds) })
+  }
+
+  async reset(keys: readonly string[]): Promise<void> {
+    await this.#client.del(...keys.map((key) => this.#prefix + key))
   }
 
   async close(): Promise<void> {}
 
-  async #decide(checks: readonly Check[], charge: boolean): Promise<readonly Verdict[]> {
-    const keyed = checks.map((check) => ({ ...check, key: this.#prefix + check.key }))
+  #keyed<Part extends { readonly key: string }>(parts: readonly Part[]): Part[] {
+    return parts.map((part) => ({ ...part, key: this.#prefix + part.key }))
+  }
+
+  async #run(group: { checks: Check[]; charge: boolean } | { refunds: Refund[] }): Promise<readonly Verdict[]> {
     const nowUs = this.#nowUs()
-    const [verdicts] = await runTimed(this.#client, [{ checks: keyed, charge, notAfterUs: nowUs }], nowUs)
+    const [verdicts] = await runTimed(this.#client, [{ ...group, notAfterUs: nowUs }], nowUs)
     return verdicts as readonly Verdict[]
   }
 }

@@ -6,6 +6,7 @@ import {
   byIp,
   byPlan,
   byUser,
+  type Check,
   compose,
   type Decision,
   definePlans,
@@ -35,8 +36,8 @@ export interface Site {
   app?: readonly unknown[]
   group?: readonly unknown[]
   route?: readonly unknown[]
-  /** Runs in the handler. */
-  handler?: () => void
+  /** Runs in the handler, which waits for it and answers `ok` with the number that it returns as the status, else 200. */
+  handler?: () => unknown
 }
 
 /** What an `onLimited` of {@link AdapterTools} sends. */
@@ -60,6 +61,7 @@ export interface TestServer {
   readonly handled: readonly (Decision | undefined)[]
   /** What went to the framework's error path, which answers 500. */
   readonly errors: readonly unknown[]
+  /** Ends when the server no longer listens. */
   close(): Promise<void>
 }
 
@@ -965,11 +967,152 @@ export function adapterContract(name: string, makeServer: MakeServer): void {
       })
     })
 
+    describe('refundWhen', () => {
+      const failed = (_request: unknown, response: { status?: unknown; statusCode?: unknown }): boolean =>
+        Number(response.statusCode ?? response.status) >= 400
+      const succeeded = (...args: Parameters<typeof failed>): boolean => !failed(...args)
+
+      test('gives back what a response was charged; refusals neither charge nor give back B132', async () => {
+        const statuses = [400, 400, 400]
+        const server = await serveLimited(
+          { limit: 3, refundWhen: failed },
+          { handler: () => statuses.shift() },
+        )
+        expect(await sendTimes(server, 8)).toEqual([400, 400, 400, 200, 200, 200, 429, 429])
+      })
+
+      test('charges first, so that parallel requests cannot slip through B134', async () => {
+        let guesses = 0
+        let open: (() => void) | undefined
+        const outcomeKnown = new Promise<void>((resolve) => {
+          open = resolve
+        })
+        const server = await serveLimited(
+          { limit: 5, refundWhen: succeeded },
+          {
+            handler: async () => {
+              guesses += 1
+              await outcomeKnown
+              return 401
+            },
+          },
+        )
+        const answers = Array.from({ length: 50 }, async () => {
+          const { status } = await send(server)
+          if (status === 429) refused += 1
+          if (refused === 45) open?.()
+          return status
+        })
+        let refused = 0
+        const statuses = await Promise.all(answers)
+        expect(guesses).toBe(5)
+        expect(statuses.filter((status) => status === 401)).toHaveLength(5)
+      })
+
+      test('gives nothing back for a response that the client cut short', async () => {
+        const limiter = new Limiter({ store, name: 'cut', ...window, limit: 3 })
+        let closed: Promise<unknown> | undefined
+        let request: http.ClientRequest | undefined
+        const server = await serve(({ rateLimit }) => ({
+          app: [rateLimit({ limiter, refundWhen: () => true })],
+          before: (response) => {
+            closed = once(response, 'close')
+          },
+          handler: async () => {
+            request?.destroy()
+            await closed
+          },
+        }))
+        request = http.get({ host: '127.0.0.1', port: server.port, path: contractPath, agent: false })
+        await once(request, 'error').catch(() => {})
+        await closed
+        for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+        expect(server.handled).toHaveLength(1)
+        expect(await limiter.peek({ key: 'ip:127.0.0.1', cost: 0 })).toMatchObject({ remaining: 2 })
+      })
+
+      test('that throws is warned of, and the reply stands', async () => {
+        const { lines, logger } = recordingLogger()
+        const refundWhen = (): never => {
+          throw new Error('no idea')
+        }
+        const server = await serveLimited({ limit: 3, logger, refundWhen })
+        expect(await sendTimes(server, 2)).toEqual([200, 200])
+        expect(lines).toEqual([expect.stringMatching(/refundWhen.*no idea.*SLUICE_REQUEST_FUNCTION/)])
+        expect(server.errors).toEqual([])
+      })
+
+      test('on a store that fails by then is told of once, and the reply stands B119', async () => {
+        const events: SluiceEvent[] = []
+        const failing = Object.assign(Object.create(store) as MemoryStore, {
+          consume: (...args: Parameters<Store['consume']>) => store.consume(...args),
+          refund: () => Promise.reject(new Error('down')),
+        })
+        const server = await serveLimited({
+          store: failing,
+          limit: 3,
+          refundWhen: () => true,
+          onEvent: (event: SluiceEvent) => events.push(event),
+        })
+        expect(await sendTimes(server, 1)).toEqual([200])
+        expect(events.filter(({ type }) => type === 'store-error')).toMatchObject([
+          { error: { message: 'down' } },
+        ])
+        expect(server.errors).toEqual([])
+      })
+    })
+
+    describe('a leaky bucket', () => {
+      test('lets accepted requests wait for their departures and run in their order, and denies the others', async () => {
+        const policy = { algorithm: 'leaky-bucket', limit: 20, window: '1s', queue: 2 }
+        const server = await serveLimited(policy)
+        const answers = await Promise.all(Array.from({ length: 4 }, () => send(server)))
+        expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429])
+        expect(server.handled.map((decision) => decision?.delayMs)).toEqual([0, 50, 100])
+        const denied = answers.find(({ status }) => status === 429)
+        expect(denied?.headers).toMatchObject({
+          'ratelimit-policy': '"20-per-1s";q=3;w=1',
+          'retry-after': '1',
+        })
+      })
+
+      test('does not run the handler of a client that left, and gives its place back if it is the last', async () => {
+        const policy = { algorithm: 'leaky-bucket', limit: 1, window: '10s', queue: 1 } as const
+        const limiter = new Limiter({ store, name: 'queue', ...policy })
+        const closed: Promise<unknown>[] = []
+        const server = await serve(({ rateLimit }) => ({
+          app: [rateLimit({ limiter })],
+          before: (response) => {
+            closed.push(once(response, 'close'))
+          },
+        }))
+        const places = async () => (await limiter.peek({ key: 'ip:127.0.0.1', cost: 0 })).remaining
+        await send(server)
+        const request = http.get({ host: '127.0.0.1', port: server.port, path: contractPath, agent: false })
+        request.on('error', () => {})
+        while ((await places()) > 0) await new Promise(setImmediate)
+        request.destroy()
+        await closed[1]
+        while ((await places()) === 0) await new Promise(setImmediate)
+        expect(await places()).toBe(1)
+        expect(server.handled).toHaveLength(1)
+        expect(server.errors).toEqual([])
+      })
+
+      test('whose queue is longer than clients wait is warned of', async () => {
+        const { lines, logger } = recordingLogger()
+        await serveLimited({ algorithm: 'leaky-bucket', limit: 1, window: '1m', queue: 2, logger })
+        expect(lines).toEqual([expect.stringMatching(/wait 2m .*SLUICE_LONG_QUEUE/)])
+      })
+    })
+
     describe('stores', () => {
       const failing = (answer: () => Promise<never>): Store => ({
         shared: true,
         consume: answer,
         peek: answer,
+        refund: answer,
+        reset: answer,
         close: async () => {},
       })
       const down = (): Store => failing(() => Promise.reject(new Error('connection lost')))
@@ -1031,15 +1174,15 @@ export function adapterContract(name: string, makeServer: MakeServer): void {
       test.each(['app', 'group', 'route'])(
         'the handler waits for a late store, in the place %s B59',
         async (place) => {
-          const late: Store = {
-            shared: true,
-            consume: async (checks) => {
-              await delay(50)
-              return store.consume(checks)
+          const late: Store = Object.create(store, {
+            shared: { value: true },
+            consume: {
+              value: async (checks: readonly Check[]) => {
+                await delay(50)
+                return store.consume(checks)
+              },
             },
-            peek: (checks) => store.peek(checks),
-            close: () => store.close(),
-          }
+          })
           const server = await serve(({ rateLimit }) => ({
             [place]: [rateLimit({ ...window, store: late, limit: 1, timeoutMs: 10_000 })],
           }))

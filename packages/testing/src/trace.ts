@@ -51,7 +51,7 @@ export function withBurst(policy: Policy, burst: number | undefined): Policy {
   return { ...policy, burst: Math.max(1, Math.min(burst, most)) }
 }
 
-/** The longest time that traces reach, in microseconds: some 150 years from 1970. */
+/** The latest moment of a trace, in microseconds: some 150 years from 1970. */
 const lastUs = 5e15
 
 /** The moments that an answer names. */

@@ -50,6 +50,8 @@ export interface PolicyNumbers {
 export interface Rule {
   /** The most units that can pass at once: the limit, or a bucket's burst. Higher costs can never pass. */
   readonly burst: number
+  /** The longest that an accepted request may have to wait, in microseconds; default 0. */
+  readonly longestDelayUs?: number
   /** What the Lua step is given, in the order in which it reads them. */
   readonly wire: readonly number[]
 }

@@ -3,15 +3,16 @@
 -- longer than the window.
 -- Extra numbers: steps per unit, steps per us, unit of the steps, time to fill in us if longer than the window or 0.
 
--- How far ahead of now the debt is paid: whole us, and steps.
+-- How far ahead of now the debt is paid: whole us, and steps; and the time to fill that was stored with it.
 local function read_debt(raw, policy)
   local window, full, per_us = policy[4], policy[5] * policy[6], policy[7]
   if not raw or (#raw ~= 8 and #raw ~= 16 and #raw ~= 24) then
-    return 0, 0
+    return 0, 0, 0
   end
   local paid, rest, unit, long = unpack('<d', raw), 0, policy[8], 0
   if #raw == 24 then
     paid, rest, unit, long = unpack('<dI4I4d', raw)
+    long = long <= 3155761000000000 and long or 0 -- no policy takes longer: 100 years, and 1 us a unit of rounding
   elseif #raw == 16 then
     paid, rest, unit = unpack('<dI4I4', raw)
   end
@@ -20,23 +21,21 @@ local function read_debt(raw, policy)
   end
   local us = paid - now
   local over = us - window
-  -- A debt beyond what this policy could store may be that of a larger burst (filled within 100 years), and stands.
-  local within = over * per_us + rest <= full or over < min(long, 3155760000000000)
+  -- A debt beyond what this policy could store may be that of a larger burst, and stands.
+  local within = over * per_us + rest <= full or over < long
   if us >= 0 and us % 1 == 0 and rest < per_us and within then
-    return us, rest
+    return us, rest, long
   end
-  return 0, 0
+  return 0, 0, 0
 end
 
-local function write_debt(debt, policy)
-  local steps = debt % policy[7]
-  local paid, long = now + (debt - steps) / policy[7], policy[9]
+local function write_debt(ahead, steps, long, policy)
   if long > 0 then
-    return pack('<dI4I4d', paid, steps, policy[8], long)
+    return pack('<dI4I4d', now + ahead, steps, policy[8], long)
   elseif steps > 0 then
-    return pack('<dI4I4', paid, steps, policy[8])
+    return pack('<dI4I4', now + ahead, steps, policy[8])
   end
-  return pack('<d', paid)
+  return pack('<d', now + ahead)
 end
 
 -- allowed, remaining, retry, replenish, reset, the debt in steps, and the state to store.
@@ -52,7 +51,7 @@ local function step_debt(raw, cost, policy)
     debt = debt + need
     steps = debt % per_us
     ahead = (debt - steps) / per_us
-    state = write_debt(debt, policy)
+    state = write_debt(ahead, steps, policy[9], policy)
   end
   local remaining = floor((full - debt) / per_unit)
   local retry, replenish = 0, 0
@@ -65,15 +64,23 @@ local function step_debt(raw, cost, policy)
   return allowed, remaining, retry, replenish, steps > 0 and ahead + 1 or ahead, debt, state
 end
 
--- The state once units of a charge are given back, of what it still owes; `last` for a queue, where only the last
--- place can be. Nothing where nothing is owed.
-local function refund_debt(raw, units, policy, charged_at, charged_reset, last)
+-- The state once units of a charge are given back, of what it still owes: the oldest debt is paid first. With `last`,
+-- for a queue, only if nobody came since. Nothing where nothing is owed.
+local function refund_debt(raw, units, policy, charged_until, last)
   local per_unit, per_us = policy[6], policy[7]
-  local ahead, steps = read_debt(raw, policy)
-  local paid = now + ahead + (steps > 0 and 1 or 0)
-  local owed = min((charged_at + charged_reset - now) * per_us, units * per_unit)
-  if owed <= 0 or last and paid ~= charged_at + charged_reset then
+  local ahead, steps, long = read_debt(raw, policy)
+  local left = charged_until - now
+  if left <= 0 or ahead + steps == 0 or last and left ~= (steps > 0 and ahead + 1 or ahead) then
     return nil
   end
-  return write_debt(max(0, ahead * per_us + steps - owed), policy)
+  local owed = min(left * per_us, units * per_unit)
+  -- In us and steps apart: the debt of a larger burst may pass 2^53 steps.
+  ahead, steps = ahead - floor(owed / per_us), steps - owed % per_us
+  if steps < 0 then
+    ahead, steps = ahead - 1, steps + per_us
+  end
+  if ahead < 0 then
+    ahead, steps = 0, 0
+  end
+  return write_debt(ahead, steps, long, policy)
 end

@@ -33,19 +33,14 @@ function readDebt(
   return { aheadUs: 0, steps: 0 }
 }
 
-function writeDebt(debt: number, nowUs: number, { stepsPerUs, unit, longUs }: BucketRule): DebtState {
-  const steps = debt % stepsPerUs
-  return { paidUs: nowUs + (debt - steps) / stepsPerUs, steps, unit, longUs }
-}
-
-/** Decides a request by the debt that it would make, in steps; `debt` is the one it leaves. */
+/** Decides a request by the debt that it would make. */
 export function stepDebt(
   state: DebtState | undefined,
   nowUs: number,
   cost: number,
   rule: BucketRule,
-): Step<DebtState> & { readonly debt: number } {
-  const { burst, stepsPerUnit, stepsPerUs, fullSteps } = rule
+): Step<DebtState> {
+  const { burst, stepsPerUnit, stepsPerUs, fullSteps, unit, longUs } = rule
   let { aheadUs, steps } = readDebt(state, nowUs, rule)
   let debt = Math.min(aheadUs * stepsPerUs + steps, fullSteps)
   const allowed = debt + cost * stepsPerUnit <= fullSteps
@@ -64,8 +59,7 @@ export function stepDebt(
     replenishUs: remaining < burst ? waitUs(remaining + 1) : 0,
     resetUs: steps > 0 ? aheadUs + 1 : aheadUs,
     delayUs: 0,
-    debt,
-    next: allowed && cost > 0 ? writeDebt(debt, nowUs, rule) : undefined,
+    next: allowed && cost > 0 ? { paidUs: nowUs + aheadUs, steps, unit, longUs } : undefined,
   }
 }
 
@@ -76,14 +70,23 @@ export function stepDebt(
 export function refundDebt(
   state: DebtState | undefined,
   nowUs: number,
-  charge: Charge,
+  { units, atUs, resetUs }: Charge,
   rule: BucketRule,
   last = false,
 ): DebtState | undefined {
-  const { aheadUs, steps } = readDebt(state, nowUs, rule)
-  const paidUs = nowUs + aheadUs + (steps > 0 ? 1 : 0)
-  const chargePaidUs = charge.atUs + charge.resetUs
-  const owed = Math.min((chargePaidUs - nowUs) * rule.stepsPerUs, charge.units * rule.stepsPerUnit)
-  if (owed <= 0 || (last && paidUs !== chargePaidUs)) return undefined
-  return writeDebt(Math.max(0, aheadUs * rule.stepsPerUs + steps - owed), nowUs, rule)
+  const { stepsPerUnit, stepsPerUs, unit } = rule
+  let { aheadUs, steps } = readDebt(state, nowUs, rule)
+  const leftUs = atUs + resetUs - nowUs
+  if (!state || leftUs <= 0 || aheadUs + steps === 0) return undefined
+  if (last && leftUs !== (steps > 0 ? aheadUs + 1 : aheadUs)) return undefined
+  const owed = Math.min(leftUs * stepsPerUs, units * stepsPerUnit)
+  // In microseconds and steps apart: the debt of a larger burst may pass 2^53 steps.
+  aheadUs -= Math.floor(owed / stepsPerUs)
+  steps -= owed % stepsPerUs
+  if (steps < 0) {
+    aheadUs -= 1
+    steps += stepsPerUs
+  }
+  if (aheadUs < 0) [aheadUs, steps] = [0, 0]
+  return { paidUs: nowUs + aheadUs, steps, unit, longUs: state.longUs }
 }

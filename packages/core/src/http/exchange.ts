@@ -21,9 +21,11 @@ export type Extractor<Req = unknown> = (
 ) => MaybePromise<string | undefined>
 
 /** One request and its response, as an adapter shows them: all that the core needs of a framework. */
-export interface Exchange<Req = unknown> {
+export interface Exchange<Req = unknown, Res = unknown> {
   /** What the framework's handlers get first. */
   readonly request: Req
+  /** The framework's response: `res`, `reply`, `ctx.response`. */
+  readonly response: Res
   /** The same object for one request, however often and wherever it is limited. */
   readonly identity: object
   readonly method: string
@@ -39,6 +41,23 @@ export interface Exchange<Req = unknown> {
   responseHeader(name: string): string | undefined
   /** Sets a header of the response, in place of one of that name. */
   setResponseHeader(name: string, value: string): void
+  /** Calls the listener once, when the response was handed over in full, or the client left before (false). */
+  onEnd(listener: (finished: boolean) => void): void
+}
+
+/** {@link Exchange.onEnd} for a response of Node.js. */
+export function onResponseEnd(
+  response: { readonly destroyed?: boolean; once(event: 'finish' | 'close', listener: () => void): unknown },
+  listener: (finished: boolean) => void,
+): void {
+  let ended = false
+  const end = (finished: boolean): void => {
+    if (!ended) listener(finished)
+    ended = true
+  }
+  if (response.destroyed) end(false)
+  response.once('finish', () => end(true))
+  response.once('close', () => end(false))
 }
 
 /** A header's value as Node.js gives it, in the one line that an {@link Exchange} shows. */

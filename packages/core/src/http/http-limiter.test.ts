@@ -10,6 +10,7 @@ type Headers = Record<string, string>
 function exchange(request: Headers = {}, response: Headers = {}, changes: Partial<Exchange> = {}): Exchange {
   return {
     request,
+    response,
     identity: request,
     method: 'GET',
     ip: '203.0.113.5',
@@ -20,6 +21,7 @@ function exchange(request: Headers = {}, response: Headers = {}, changes: Partia
     setResponseHeader: (name, value) => {
       response[name.toLowerCase()] = value
     },
+    onEnd: () => {},
     ...changes,
   }
 }

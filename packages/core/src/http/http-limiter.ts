@@ -1,9 +1,11 @@
 import { addUp, type Decision, type DecisionPart } from '../decision.js'
+import { formatDuration } from '../duration.js'
 import { badOption, refuseUnknownOptions, SluiceError, show } from '../errors.js'
 import { Limiter, type LimitRequest } from '../limiter.js'
 import { allLimiterOptions, type LimiterOptions } from '../limiter-options.js'
 import { isLimit, type Policy } from '../policy.js'
 import { within } from '../within.js'
+import { Departures } from './departures.js'
 import type { Exchange, Extractor, MaybePromise, RequestContext } from './exchange.js'
 import { byIp, ipKey } from './extractors.js'
 import {
@@ -25,7 +27,7 @@ export type RequestFunction<Req, T> = (request: Req, context: RequestContext) =>
  * The options that every adapter takes beside those of a limiter. Functions of the request that throw, reject, return
  * a bad value or outlast `timeoutMs` go to the framework's error path as a {@link SluiceError}; nothing is charged.
  */
-export interface HttpOptions<Req, Handler extends unknown[] = [Req]> {
+export interface HttpOptions<Req, Handler extends unknown[] = [Req], Res = unknown> {
   /** A limiter made elsewhere, in place of the options of one. */
   limiter?: Limiter
   /** Who is counted. Default `byIp()`. */
@@ -61,10 +63,20 @@ export interface HttpOptions<Req, Handler extends unknown[] = [Req]> {
   message?: string | object
   /** The status of a refusal for want of quota, 400 to 599. Default 429. */
   statusCode?: number
+  /**
+   * Whether to give back what an allowed request was charged, asked when its response was sent in full: charged first,
+   * so that parallel requests cannot slip through before an outcome is known. A response that was cut short is not
+   * given back. Default: never.
+   */
+  refundWhen?: (request: Req, response: Res) => boolean
 }
 
 /** All options of an adapter: those of a limiter and its policy, or a `limiter`, and those of HTTP. */
-export type RateLimitOptions<Req, Handler extends unknown[] = [Req]> = HttpOptions<Req, Handler> &
+export type RateLimitOptions<Req, Handler extends unknown[] = [Req], Res = unknown> = HttpOptions<
+  Req,
+  Handler,
+  Res
+> &
   LimiterOptions &
   Partial<Omit<Policy, 'limit'>> & {
     /** Units per window: a number, or a function of the request for a limiter with a `name`. */
@@ -77,9 +89,11 @@ export interface HttpOutcome {
   readonly decision: Decision
   /**
    * The reply to send, if this limiter denied the request; its headers are set. Where headers had gone out before,
-   * there is nothing to send, but the request must not go on either.
+   * there is nothing to send.
    */
   readonly refusal: Refusal | undefined
+  /** Whether the request may go on: not when it was denied, nor when its client left while it waited. */
+  readonly proceed: boolean
 }
 
 /** What is known of one request across the limiters it passes. */
@@ -93,6 +107,9 @@ interface RequestRecord {
 interface RequestPart extends DecisionPart {
   readonly writers: readonly HeaderWriter[]
 }
+
+/** Clients and proxies seldom keep a connection open for longer. */
+const longestWaitMs = 60_000
 
 const records = new WeakMap<object, RequestRecord>()
 
@@ -111,11 +128,12 @@ const httpOptions = [
   'onLimited',
   'message',
   'statusCode',
+  'refundWhen',
 ]
 
 /** Limits HTTP requests for an adapter, which only translates between its framework and an {@link Exchange}. */
-export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
-  readonly #options: RateLimitOptions<Req, Handler>
+export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> {
+  readonly #options: RateLimitOptions<Req, Handler, Res>
   readonly #limiter: Limiter
   readonly #key: Extractor<Req>
   readonly #writers: readonly HeaderWriter[]
@@ -123,13 +141,14 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
   readonly #random: () => number
   readonly #statusCode: number
   readonly #message: Message | undefined
+  readonly #departures = new Departures()
   #proxyTrustChecked = false
 
   /**
    * @param random what `retryJitterMs` draws from, from 0 up to 1; for tests
    * @throws SluiceError with the option, its value and what is expected
    */
-  constructor(options: RateLimitOptions<Req, Handler>, random = Math.random) {
+  constructor(options: RateLimitOptions<Req, Handler, Res>, random = Math.random) {
     if (typeof options !== 'object' || options === null) {
       throw badOption('options', options, 'an object such as { limit: 100, window: "1m" }')
     }
@@ -142,7 +161,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
       statusCode = 429,
       preflight = 'skip',
     } = options
-    for (const name of ['key', 'skip', 'onLimited'] as const) {
+    for (const name of ['key', 'skip', 'onLimited', 'refundWhen'] as const) {
       const value = options[name]
       if (value !== undefined && typeof value !== 'function') throw badOption(name, value, 'a function')
     }
@@ -167,6 +186,12 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
     this.#message = readMessage(options.message)
     this.#limiter = limiterFrom(options)
     this.#checkPlans()
+    if (this.#limiter.longestDelayMs > longestWaitMs) {
+      this.#limiter.warn(
+        'SLUICE_LONG_QUEUE',
+        `requests may wait ${formatDuration(this.#limiter.longestDelayMs)} in the queue of limiter ${show(this.#limiter.name)}, longer than most clients and proxies keep a connection open`,
+      )
+    }
   }
 
   /** The limiter behind it, for `refund`, `reset` and the like. */
@@ -179,7 +204,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
    * passes here again is not charged again.
    * @throws SluiceError when a function of the request failed
    */
-  async handle(exchange: Exchange<Req>): Promise<HttpOutcome> {
+  async handle(exchange: Exchange<Req, Res>): Promise<HttpOutcome> {
     let record = records.get(exchange.identity)
     if (!record) {
       record = { parts: [], outcomes: new Map(), written: new Map() }
@@ -187,22 +212,55 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
     }
     const earlier = record.outcomes.get(this as never)
     if (earlier) {
-      await earlier
-      return { decision: addUp(record.parts), refusal: undefined }
+      const { proceed } = await earlier
+      return { decision: addUp(record.parts), refusal: undefined, proceed }
     }
     const outcome = this.#limit(exchange, record)
     record.outcomes.set(this as never, outcome)
     return outcome
   }
 
-  async #limit(exchange: Exchange<Req>, record: RequestRecord): Promise<HttpOutcome> {
+  async #limit(exchange: Exchange<Req, Res>, record: RequestRecord): Promise<HttpOutcome> {
     const own = await this.#decide(exchange)
     record.parts.push({ limiter: this.#limiter.name, decision: own, writers: this.#writers })
     const decision = addUp(record.parts)
     const told = decision.allowed ? decision : this.#jitter(decision)
     if (!exchange.headersSent) setHeaders(exchange, record, told)
-    if (own.allowed) return { decision, refusal: undefined }
-    return { decision, refusal: refuse(told, this.#statusCode, this.#message, exchange.header('accept')) }
+    if (!own.allowed) {
+      const refusal = refuse(told, this.#statusCode, this.#message, exchange.header('accept'))
+      return { decision, refusal, proceed: false }
+    }
+    const proceed = own.delayMs === 0 || (await this.#depart(exchange, own))
+    if (proceed && this.#options.refundWhen && own.policies.length > 0) this.#refundAfter(exchange, own)
+    return { decision, refusal: undefined, proceed }
+  }
+
+  /** Holds a request until its departure; false when its client left, which gives its place back. */
+  async #depart(exchange: Exchange<Req, Res>, decision: Decision): Promise<boolean> {
+    const { departed, left } = this.#departures.wait(decision.delayMs)
+    exchange.onEnd(left)
+    if (await departed) return true
+    this.#refund(decision)
+    return false
+  }
+
+  #refundAfter(exchange: Exchange<Req, Res>, decision: Decision): void {
+    const { refundWhen } = this.#options
+    exchange.onEnd((finished) => {
+      try {
+        if (finished && refundWhen?.(exchange.request, exchange.response) === true) this.#refund(decision)
+      } catch (error) {
+        this.#limiter.warn(
+          'SLUICE_REQUEST_FUNCTION',
+          `option \`refundWhen\` of limiter ${show(this.#limiter.name)} threw: ${error}`,
+        )
+      }
+    })
+  }
+
+  /** The reply is out already, so that a store that fails now is only told of. */
+  #refund(decision: Decision): void {
+    this.#limiter.refund(decision).catch((error) => this.#limiter.storeFailed(error))
   }
 
   async #decide(exchange: Exchange<Req>): Promise<Decision> {
@@ -317,7 +375,9 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req]> {
 }
 
 /** The limiter that the options name or describe. */
-function limiterFrom<Req, Handler extends unknown[]>(options: RateLimitOptions<Req, Handler>): Limiter {
+function limiterFrom<Req, Handler extends unknown[], Res>(
+  options: RateLimitOptions<Req, Handler, Res>,
+): Limiter {
   const { limiter, limit } = options
   if (limiter !== undefined) {
     if (!(limiter instanceof Limiter)) throw badOption('limiter', limiter, 'a Limiter')

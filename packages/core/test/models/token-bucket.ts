@@ -1,5 +1,5 @@
 import { exactRateOf, type Rate, rateOf, sameParts } from './bucket.js'
-import { type Model, max, min, type Numbers } from './model.js'
+import { type Charge, ceilDiv, type Model, max, min, type Numbers } from './model.js'
 
 interface Bucket {
   readonly level: bigint
@@ -18,10 +18,23 @@ function modelAt(rate: (numbers: Numbers) => Rate): Model {
     return { level, last: max(bucket.last, at), numbers }
   }
   return (history, at, numbers) => {
+    /** When the bucket would have been full again after a charge, in whole microseconds. */
+    const fullAt = new Map<Charge, bigint>()
     let bucket: Bucket | undefined
-    for (const charge of history) {
-      const { level, last } = refilled(bucket, charge.at, charge.numbers)
-      bucket = { level: level - charge.cost * rate(charge.numbers).perToken, last, numbers: charge.numbers }
+    for (const event of history) {
+      const { numbers } = 'of' in event ? event.of : event
+      const { perToken, perUs } = rate(numbers)
+      const full = numbers.burst * perToken
+      const now = refilled(bucket, event.at, numbers)
+      if ('of' in event) {
+        // Of the charge is given back what was not refilled since, the oldest debt first.
+        const left = (fullAt.get(event.of) as bigint) - now.last
+        if (left <= 0n || now.level === full) continue
+        bucket = { ...now, level: min(full, now.level + min(left * perUs, event.units * perToken)) }
+      } else {
+        bucket = { ...now, level: now.level - event.cost * perToken }
+        fullAt.set(event, now.last + ceilDiv(full - bucket.level, perUs))
+      }
     }
     const { level } = refilled(bucket, at, numbers)
     const { perToken } = rate(numbers)

@@ -1,7 +1,7 @@
 -- block (bk)
 -- State: '<d' the end of the block in us. Extra numbers: length in us of the block that a charge sets, or 0 to only look.
 local length = policy[6]
-if charged_at then
+if charged_until then
   return nil
 end
 if length > 0 and cost > 0 then

@@ -4,18 +4,17 @@ local start = now
 if policy[6] == 1 then
   start = floor(now / window) * window
 end
-local used, stored = 0, nil
+local used = 0
 if raw and #raw == 12 then
   local s, u = unpack('<dI4', raw)
-  if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window and u <= 1000000000 then
-    start = s
-    used, stored = min(u, limit), u
+  if s >= 0 and s % 1 == 0 and s + window > now and s <= now + window and u > 0 and u <= 1000000000 then
+    start, used = s, u
   end
 end
-if charged_at then
-  local same = stored and charged_at >= start and charged_at < start + window
-  return same and pack('<dI4', start, max(0, stored - cost))
+if charged_until then
+  return used > 0 and charged_until == start + window and pack('<dI4', start, max(0, used - cost))
 end
+used = min(used, limit)
 local allowed = used + cost <= limit
 if allowed then
   used = used + cost

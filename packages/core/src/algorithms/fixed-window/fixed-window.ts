@@ -57,14 +57,14 @@ export const fixedWindow: AlgorithmDefinition<FixedWindowRule, FixedWindowState>
       next: allowed && cost > 0 ? { startUs, used } : undefined,
     }
   },
-  refund(state, nowUs, { units, atUs }, { windowUs }) {
+  refund(state, nowUs, { units, atUs, resetUs }, { windowUs }) {
     if (!state || !isOpen(state, nowUs, windowUs)) return undefined
-    if (atUs < state.startUs || atUs >= state.startUs + windowUs) return undefined
+    if (state.startUs + windowUs !== atUs + resetUs) return undefined
     return { startUs: state.startUs, used: Math.max(0, state.used - units) }
   },
 }
 
-/** Whether the window is not over, nor more than one ahead of the clock. */
-function isOpen({ startUs }: FixedWindowState, nowUs: number, windowUs: number): boolean {
-  return startUs + windowUs > nowUs && startUs <= nowUs + windowUs
+/** Whether the window was used, and is neither over nor more than one ahead of the clock. */
+function isOpen({ startUs, used }: FixedWindowState, nowUs: number, windowUs: number): boolean {
+  return used > 0 && startUs + windowUs > nowUs && startUs <= nowUs + windowUs
 }

@@ -10,6 +10,7 @@ import {
   priceOf,
   proveAlone,
   proveTogether,
+  proveUndone,
   type Waits,
   windowsMs,
   withBurst,
@@ -21,8 +22,7 @@ const policy: fc.Arbitrary<Policy> = fc.tuple(base, bursts).map(([policy, burst]
 const proof = { model: gcraModel, isOutside: isRounded }
 
 test('decides 100,000 random requests as the model does; beyond 2^53 it never admits what the exact one refuses, and each unit of a busy spell delays the next by at most 1 us', () => {
-  const { inside, outside, bounded } = proveAlone({ ...proof, unrounded: exactGcraModel }, policy, 4000)
-  expect(inside + outside).toBe(100_000)
+  const { inside, outside, bounded } = proveAlone({ ...proof, unrounded: exactGcraModel }, policy, 100_000)
   expect(inside).toBeGreaterThan(10_000)
   expect(outside).toBeGreaterThan(10_000)
   expect(bounded).toBeGreaterThan(200)
@@ -32,7 +32,7 @@ test('keeps its debt in time when limit and burst change', () => {
   const policies = fc
     .tuple(base, fc.array(fc.tuple(limits, bursts), { minLength: 2, maxLength: 3 }))
     .map(([base, others]) => others.map(([limit, burst]) => withBurst({ ...base, limit }, burst)))
-  proveTogether({ ...proof, ownBursts: true }, policies, 800)
+  proveTogether({ ...proof, ownBursts: true }, policies, 20_000)
 })
 
 // Rounding gives each limit a time to fill of its own, and a debt is kept in time: within the exact region only.
@@ -41,8 +41,24 @@ test('never admits more than the largest limit alone when limits alternate', () 
     .tuple(base, fc.array(limits, { minLength: 2, maxLength: 3 }))
     .map(([base, others]) => others.map((limit) => ({ ...base, limit })))
     .filter((policies) => !policies.map(numbersOf).some(isRounded))
-  proveTogether(proof, policies, 800)
+  proveTogether(proof, policies, 20_000)
 })
+
+test('gives back of a charge what is still owed of it, under changing limits too, and never above full', () => {
+  const { refunds } = proveAlone({ ...proof, refunds: 'any' }, policy, 20_000)
+  expect(refunds).toBeGreaterThan(1000)
+  const policies = fc
+    .tuple(base, fc.array(fc.tuple(limits, bursts), { minLength: 2, maxLength: 3 }))
+    .map(([base, others]) => others.map(([limit, burst]) => withBurst({ ...base, limit }, burst)))
+  proveTogether({ ...proof, refunds: 'any' }, policies, 10_000)
+})
+
+test('after a refund no more is free than if the units had never been charged, but for 1 us of refill', () => {
+  const { refunds } = proveAlone({ ...proof, refunds: 'nested' }, policy, 20_000)
+  expect(refunds).toBeGreaterThan(1000)
+})
+
+test('a refund right after its charge makes every answer what it was', () => proveUndone(policy, 10_000))
 
 test('answers as the token bucket of the same numbers while the clock does not go back', () => {
   let decisions = 0
@@ -91,7 +107,7 @@ test.each([
   [1000, '1m', 1001, 1000 / 60],
   [100_000, '1s', 5000, 100_000],
 ] as const)(
-  '%d per %s admits exactly its burst of %d at one instant, then its rate (B79)',
+  '%d per %s admits exactly its burst of %d at one instant, then its rate B79',
   (limit, window, burst, perSecond) => {
     expect(admitted(limiter({ limit, window, burst }), 10_000, 0)).toBe(burst)
     const ask = limiter({ limit, window, burst })

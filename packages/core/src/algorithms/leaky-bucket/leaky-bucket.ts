@@ -38,13 +38,15 @@ export const leakyBucket: AlgorithmDefinition<BucketRule, DebtState> = {
     if (!isWhole(maxWaitMs, 60_000))
       throw badOption('maxWaitMs', maxWaitMs, 'whole milliseconds from 0 to 60,000')
     const places = queue ?? Math.min(maxQueue, mulDiv(numbers.limit, maxWaitMs * 1000, numbers.windowUs))
-    return resolveBucket(numbers, places + 1, 'queue')
+    const rule = resolveBucket(numbers, places + 1, 'queue')
+    return { ...rule, longestDelayUs: Math.ceil((places * rule.stepsPerUnit) / rule.stepsPerUs) }
   },
   step(state, nowUs, cost, rule) {
     const answer = stepDebt(state, nowUs, cost, rule)
-    const departs = answer.allowed && cost > 0
-    const delaySteps = departs ? answer.debt - rule.stepsPerUnit : 0
-    return { ...answer, delayUs: Math.ceil(delaySteps / rule.stepsPerUs) }
+    if (!answer.next) return answer
+    // It leaves with the last of the departures that it takes.
+    const { paidUs, steps } = answer.next
+    return { ...answer, delayUs: paidUs - nowUs + Math.ceil((steps - rule.stepsPerUnit) / rule.stepsPerUs) }
   },
   refund: (state, nowUs, charge, rule) => refundDebt(state, nowUs, charge, rule, true),
 }

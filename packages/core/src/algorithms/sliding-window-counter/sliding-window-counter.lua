@@ -4,26 +4,24 @@ local index = floor(now / window)
 local before, current = 0, 0
 if raw and #raw == 16 then
   local i, p, c = unpack('<dI4I4', raw)
-  if charged_at then
-    local charged = floor(charged_at / window)
-    if i == charged then
-      return pack('<dI4I4', i, p, max(0, c - cost))
-    elseif i == charged + 1 then
-      return pack('<dI4I4', i, max(0, p - cost), c)
-    end
-  elseif i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
+  if i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
     if i < index then
       before = c
     else
-      index = i
-      before = p
-      current = min(c, limit)
+      index, before, current = i, p, c
     end
   end
 end
-if charged_at then
+if charged_until then
+  local charged = charged_until / window - 2
+  if charged == index and current > 0 then
+    return pack('<dI4I4', index, before, max(0, current - cost))
+  elseif charged == index - 1 and before > 0 then
+    return pack('<dI4I4', index, max(0, before - cost), current)
+  end
   return nil
 end
+current = min(current, limit)
 local previous = min(before, limit)
 local since = now - index * window
 local faded = muldiv(previous, max(0, since), window)

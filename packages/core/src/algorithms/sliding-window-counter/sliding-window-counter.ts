@@ -26,20 +26,10 @@ export const slidingWindowCounter: AlgorithmDefinition<CounterRule, CounterState
     return { burst: limit, limit, windowUs, wire: [] }
   },
   step(state, nowUs, cost, { limit, windowUs }) {
-    let index = Math.floor(nowUs / windowUs)
-    let before = 0
-    let current = 0
-    if (state && state.index >= index - 1 && state.index * windowUs <= nowUs + windowUs) {
-      if (state.index < index) {
-        before = state.current
-      } else {
-        index = state.index
-        before = state.previous
-        current = Math.min(state.current, limit)
-      }
-    }
-    // Stored as it was: a smaller limit in between must not forget units for a larger one.
-    const previous = Math.min(before, limit)
+    const windows = advance(state, nowUs, windowUs)
+    const { index } = windows
+    let current = Math.min(windows.current, limit)
+    const previous = Math.min(windows.previous, limit)
     const sinceUs = nowUs - index * windowUs // negative after a step back of the clock
     const faded = mulDiv(previous, Math.max(0, sinceUs), windowUs)
     let remaining = Math.max(0, limit - current - previous + faded)
@@ -61,13 +51,26 @@ export const slidingWindowCounter: AlgorithmDefinition<CounterRule, CounterState
       replenishUs: remaining < limit ? waitUs(remaining + 1) : 0,
       resetUs: current > 0 ? 2 * windowUs - sinceUs : previous > 0 ? windowUs - sinceUs : 0,
       delayUs: 0,
-      next: allowed && cost > 0 ? { index, previous: before, current } : undefined,
+      // The previous window as it was: a smaller limit in between must not forget units for a larger one.
+      next: allowed && cost > 0 ? { index, previous: windows.previous, current } : undefined,
     }
   },
-  refund(state, _nowUs, { units, atUs }, { windowUs }) {
-    const index = Math.floor(atUs / windowUs)
-    if (state?.index === index) return { ...state, current: Math.max(0, state.current - units) }
-    if (state?.index === index + 1) return { ...state, previous: Math.max(0, state.previous - units) }
+  refund(state, nowUs, { units, atUs, resetUs }, { windowUs }) {
+    const { index, previous, current } = advance(state, nowUs, windowUs)
+    const charged = (atUs + resetUs) / windowUs - 2
+    if (charged === index && current > 0) return { index, previous, current: Math.max(0, current - units) }
+    if (charged === index - 1 && previous > 0) {
+      return { index, previous: Math.max(0, previous - units), current }
+    }
     return undefined
   },
+}
+
+/** The windows as they stand now; time never runs backwards, and windows more than one ahead count as none. */
+function advance(state: CounterState | undefined, nowUs: number, windowUs: number): CounterState {
+  const index = Math.floor(nowUs / windowUs)
+  if (!state || state.index < index - 1 || state.index * windowUs > nowUs + windowUs) {
+    return { index, previous: 0, current: 0 }
+  }
+  return state.index < index ? { index, previous: state.current, current: 0 } : state
 }

@@ -2,7 +2,10 @@
 -- State: a list of '<I7I4'. The head is 0 and the units of the entries that were trimmed; each further element is the
 -- time of an entry in us, never falling, and the units up to and including it. Sums are modulo 2^32.
 local size = redis.pcall('LLEN', key)
-local intact = type(size) == 'number' -- a value of another type, or elements that are not ours, count as none
+if type(size) ~= 'number' then
+  size = 0 -- a value of another type, or elements that are not ours, count as none
+end
+local intact = true
 local function entry(i)
   local element = redis.call('LINDEX', key, i)
   if element and #element == 11 then
@@ -23,53 +26,54 @@ local function search(low, high, passes)
   end
   return low
 end
-if charged_at then
-  if not intact then
+if charged_until then
+  if size < 2 or charged_until <= now then
     return nil
   end
-  local i = search(1, size, function(time)
-    return time >= charged_at
+  local charged = charged_until - window
+  local from = search(1, size, function(time)
+    return time >= charged
   end)
-  local _, before = entry(i - 1)
-  while i < size do
-    local time, sum = entry(i)
-    if time ~= charged_at then
-      return nil
-    elseif (sum - before) % 4294967296 >= cost then
-      break
-    end
-    before = sum
-    i = i + 1
-  end
-  if i >= size then
+  local to = search(from, size, function(time)
+    return time > charged
+  end)
+  local _, before = entry(from - 1)
+  local _, sum = entry(to - 1)
+  local units = (sum - before) % 4294967296
+  -- Of the units of that moment these stay: the entries before `stay`, and what they lack to it in one more.
+  local rest = max(0, units - cost)
+  local stay = search(from, to, function(_, upto)
+    return (upto - before) % 4294967296 > rest
+  end)
+  local _, staying = entry(stay - 1)
+  if from == to or not intact then
     return nil
   end
   return function()
-    for place = i, size - 1 do
-      local time, sum = entry(place)
-      if place == size - 1 and place == i and (sum - before) % 4294967296 == cost then
-        redis.call('RPOP', key)
-      else
-        redis.call('LSET', key, place, pack('<I7I4', time, (sum - cost) % 4294967296))
+    local later = redis.call('LRANGE', key, to, -1)
+    redis.call('LTRIM', key, 0, stay - 1)
+    if (staying - before) % 4294967296 < rest then
+      redis.call('RPUSH', key, pack('<I7I4', charged, (before + rest) % 4294967296))
+    end
+    for _, element in ipairs(later) do
+      if #element == 11 then
+        local time, upto = unpack('<I7I4', element)
+        redis.call('RPUSH', key, pack('<I7I4', time, (upto - units + rest) % 4294967296))
       end
     end
   end
 end
 local first, last, used, gone, newest = 1, 1, 0, 0, 0
-if intact and size > 1 then
-  local sum
-  last = size
-  newest, sum = entry(last - 1)
-  if newest > now + window then
-    last = search(1, size, function(time)
-      return time > now + window
-    end)
-    newest, sum = entry(last - 1)
-  end
+if size > 1 then
+  -- Entries more than a window ahead of the clock count as none; those of before the window have aged out.
+  last = search(1, size, function(time)
+    return time > now + window
+  end)
   first = search(1, last, function(time)
     return time > now - window
   end)
-  local _
+  local _, sum
+  newest, sum = entry(last - 1)
   _, gone = entry(first - 1)
   used = (sum - gone) % 4294967296
   if not intact or used > 100000 then
@@ -79,20 +83,26 @@ end
 if used == 0 then
   newest, gone = 0, 0
 end
-local allowed = cost <= max(0, limit - used)
 local kept = used
+local allowed = cost <= max(0, limit - used)
+local held, ending = used, last
 if allowed and cost > 0 then
   used = used + cost
-  newest = max(newest, now)
+  held, newest = used, max(newest, now)
+elseif used > 0 and last < size then
+  -- Entries ahead of the clock are gone after a charge; without one they count again before others have aged out.
+  local sum
+  newest, sum = entry(size - 1)
+  held, ending = (sum - gone) % 4294967296, size
 end
 local remaining = max(0, limit - used)
 -- First moment at which this many units fit: when enough of the oldest entries have aged out.
 local function wait(units)
-  local i = search(first, last, function(_, sum)
-    return used - (sum - gone) % 4294967296 + units <= limit
+  local i = search(first, ending, function(_, sum)
+    return held - (sum - gone) % 4294967296 + units <= limit
   end)
   local time = newest
-  if i < last then
+  if i < ending then
     time = entry(i)
   end
   return time + window - now
@@ -107,7 +117,7 @@ end
 if used > 0 then
   reset = newest + window - now
 end
-return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and function(ttl)
+return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and function()
   if kept == 0 then
     redis.call('DEL', key)
     redis.call('RPUSH', key, pack('<I7I4', 0, 0))
@@ -121,5 +131,4 @@ return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and 
     end
   end
   redis.call('RPUSH', key, pack('<I7I4', newest, (gone + used) % 4294967296))
-  redis.call('PEXPIRE', key, ttl)
 end

@@ -11,25 +11,28 @@ local function slice_of(us)
   return slices * floor(us / window) + muldiv(slices, us % window, window)
 end
 local slice = slice_of(now)
-local counts = {}
-local used = 0
+local counts, used = {}, 0
 if raw and #raw == 12 + 4 * slices then
   local stored = { unpack(form, raw) }
-  local s = stored[1]
-  if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window then
-    local ahead = max(0, slice - s)
-    slice = s + ahead
-    for i = 1, slices + 1 - ahead do
-      counts[i] = stored[1 + i + ahead]
-      used = used + counts[i]
+  local s, sum = stored[1], 0
+  for i = 1, slices + 1 do
+    sum = sum + stored[1 + i]
+  end
+  if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window and sum <= 1000000000 then
+    local passed = max(0, slice - s)
+    slice = s + passed
+    for i = 1 + passed, slices + 1 do
+      counts[i - passed] = stored[1 + i]
+      used = used + stored[1 + i]
     end
   end
 end
 for i = #counts + 1, slices + 1 do
   counts[i] = 0
 end
-if charged_at then
-  local place = slice_of(charged_at) - slice + slices + 1
+if charged_until then
+  -- A slice is whole again when the slice after the next `slices` begins.
+  local place = slice_of(charged_until) - slice
   if (counts[place] or 0) == 0 then
     return nil
   end

@@ -33,7 +33,7 @@ export const slidingWindowRing: AlgorithmDefinition<SlidingWindowRingRule, Slidi
   code: 'sr',
   options: ['slices'],
   resolve({ limit, windowUs, options }) {
-    const slices = options.slices ?? 30
+    const { slices = 30 } = options
     if (
       !Number.isInteger(slices) ||
       (slices as number) < 2 ||
@@ -80,9 +80,9 @@ export const slidingWindowRing: AlgorithmDefinition<SlidingWindowRingRule, Slidi
       next: allowed && cost > 0 ? { slice, counts } : undefined,
     }
   },
-  refund(state, nowUs, { units, atUs }, rule) {
+  refund(state, nowUs, { units, atUs, resetUs }, rule) {
     const { slice, counts } = advance(state, nowUs, rule)
-    const place = sliceOf(atUs, rule) - slice + rule.slices
+    const place = sliceOf(atUs + resetUs, rule) - slice - 1
     const count = counts[place] ?? 0
     return count === 0 ? undefined : { slice, counts: counts.with(place, Math.max(0, count - units)) }
   },

@@ -28,9 +28,9 @@ local function state_of(filled)
   local tokens = floor(filled / per_unit)
   return pack('<ddI4I4', last, filled - tokens * per_unit, tokens, unit)
 end
-if charged_at then
+if charged_until then
   -- What of the charge was not refilled since: the oldest debt is refilled first.
-  local owed = min((charged_at + charged_reset - now) * per_us, cost * per_unit)
+  local owed = min((charged_until - last) * per_us, cost * per_unit)
   return owed > 0 and level < full and state_of(min(level + owed, full))
 end
 local need = cost * per_unit

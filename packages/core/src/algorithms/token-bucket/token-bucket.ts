@@ -40,9 +40,9 @@ export const tokenBucket: AlgorithmDefinition<BucketRule, TokenBucketState> = {
     }
   },
   refund(state, nowUs, { units, atUs, resetUs }, rule) {
-    // What of the charge was not refilled since: the oldest debt is refilled first.
-    const owed = Math.min((atUs + resetUs - nowUs) * rule.stepsPerUs, units * rule.stepsPerUnit)
     const { held, lastUs } = refill(state, nowUs, rule)
+    // What of the charge was not refilled since: the oldest debt is refilled first.
+    const owed = Math.min((atUs + resetUs - lastUs) * rule.stepsPerUs, units * rule.stepsPerUnit)
     if (owed <= 0 || held === rule.fullSteps) return undefined
     return stateOf(Math.min(held + owed, rule.fullSteps), lastUs, rule)
   },

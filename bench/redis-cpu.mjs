@@ -1,0 +1,46 @@
+// Microseconds of Redis for one decision, as INFO commandstats counts the script, beside INCR on as many keys.
+import { algorithmNames, Limiter } from '@sluice/core'
+import { RedisStore } from '@sluice/redis'
+import { policyOf } from './policies.mjs'
+
+const decisions = 20_000
+const inFlight = 64
+const rounds = 3
+const keys = Array.from({ length: 10_000 }, (_, i) => `ip:10.0.${i >> 8}.${i & 255}`)
+
+/** The least of some rounds: { incr, [algorithm]: microseconds }. */
+export async function measureRedisCpu(client) {
+  const best = {}
+  for (let round = 0; round < rounds; round++) {
+    keep(best, 'incr', await microseconds(client, 'incr', (key) => client.incr(`count:${key}`)))
+    for (const algorithm of algorithmNames) {
+      const store = new RedisStore(client)
+      const options = { timeoutMs: 60_000, onStoreError: 'deny', ...policyOf(algorithm, 10_000) }
+      const limiter = new Limiter({ store, name: 'api', ...options })
+      await limiter.peek({ key: 'warm-up' })
+      const ask = async (key) => {
+        const { allowed } = await limiter.consume({ key })
+        if (!allowed) throw new Error(`${algorithm} denied`)
+      }
+      keep(best, algorithm, await microseconds(client, 'evalsha', ask))
+      await store.close()
+    }
+  }
+  return best
+}
+
+async function microseconds(client, command, ask) {
+  await client.flushall()
+  await client.config('RESETSTAT')
+  let sent = 0
+  const caller = async () => {
+    while (sent < decisions) await ask(keys[(sent++ * 7) % keys.length])
+  }
+  await Promise.all(Array.from({ length: inFlight }, caller))
+  const stats = await client.info('commandstats')
+  return Number(new RegExp(`cmdstat_${command}:.*usec_per_call=([\\d.]+)`).exec(stats)[1])
+}
+
+function keep(best, name, value) {
+  best[name] = Math.min(best[name] ?? Number.POSITIVE_INFINITY, value)
+}
