@@ -1,4 +1,5 @@
-// Microseconds of Redis for one decision, as INFO commandstats counts the script, beside INCR on as many keys.
+// Microseconds of Redis for one decision, beside INCR on as many keys: of the command, by INFO commandstats, and of the
+// whole server, its sockets included, by INFO cpu.
 import { algorithmNames, Limiter } from '@sluice/core'
 import { RedisStore } from '@sluice/redis'
 import { policyOf } from './policies.mjs'
@@ -8,7 +9,7 @@ const inFlight = 64
 const rounds = 3
 const keys = Array.from({ length: 10_000 }, (_, i) => `ip:10.0.${i >> 8}.${i & 255}`)
 
-/** The least of some rounds: { incr, [algorithm]: microseconds }. */
+/** The least of some rounds: { incr, [algorithm]: { command, server } } in microseconds. */
 export async function measureRedisCpu(client) {
   const best = {}
   for (let round = 0; round < rounds; round++) {
@@ -32,15 +33,30 @@ export async function measureRedisCpu(client) {
 async function microseconds(client, command, ask) {
   await client.flushall()
   await client.config('RESETSTAT')
+  const before = await serverMicroseconds(client)
   let sent = 0
   const caller = async () => {
     while (sent < decisions) await ask(keys[(sent++ * 7) % keys.length])
   }
   await Promise.all(Array.from({ length: inFlight }, caller))
+  const server = ((await serverMicroseconds(client)) - before) / decisions
   const stats = await client.info('commandstats')
-  return Number(new RegExp(`cmdstat_${command}:.*usec_per_call=([\\d.]+)`).exec(stats)[1])
+  return {
+    command: Number(new RegExp(`cmdstat_${command}:.*usec_per_call=([\\d.]+)`).exec(stats)[1]),
+    server,
+  }
 }
 
-function keep(best, name, value) {
-  best[name] = Math.min(best[name] ?? Number.POSITIVE_INFINITY, value)
+async function serverMicroseconds(client) {
+  const info = await client.info('cpu')
+  const seconds = (kind) => Number(new RegExp(`used_cpu_${kind}:([\\d.]+)`).exec(info)[1])
+  return (seconds('user') + seconds('sys')) * 1e6
+}
+
+function keep(best, name, { command, server }) {
+  const { command: c, server: s } = best[name] ?? {
+    command: Number.POSITIVE_INFINITY,
+    server: Number.POSITIVE_INFINITY,
+  }
+  best[name] = { command: Math.min(c, command), server: Math.min(s, server) }
 }

@@ -38,13 +38,8 @@ export {
   planByApiKey,
 } from './http/extractors.js'
 export type { HeaderSet, LegacyReset } from './http/headers.js'
-export {
-  HttpLimiter,
-  type HttpOptions,
-  type HttpOutcome,
-  type RateLimitOptions,
-  type RequestFunction,
-} from './http/http-limiter.js'
+export { HttpLimiter, type HttpOutcome } from './http/http-limiter.js'
+export type { HttpOptions, RateLimitOptions, RequestFunction } from './http/http-options.js'
 export type { Refusal } from './http/refusal.js'
 export { Limiter, type LimitRequest } from './limiter.js'
 export type { LimiterOptions, OnStoreError } from './limiter-options.js'

@@ -2,7 +2,8 @@ import { Limiter } from '../limiter.js'
 import { MemoryStore } from '../memory-store.js'
 import { definePlans } from '../plans.js'
 import type { Exchange } from './exchange.js'
-import { HttpLimiter, type RateLimitOptions } from './http-limiter.js'
+import { HttpLimiter } from './http-limiter.js'
+import type { RateLimitOptions } from './http-options.js'
 
 type Headers = Record<string, string>
 
