@@ -74,7 +74,7 @@ report('matrix', 'Memory, cost and bounds of the algorithms', version, [
       thousands(memory[name].full),
     ]),
   ),
-  `**Cost** of one admitted decision over 10,000 keys. Redis, asked by 64 callers one decision at a time: microseconds of the script in \`INFO commandstats\` and of the whole server, its sockets included, in \`INFO cpu\`; control: \`INCR\` on as many keys, ${redisCpu.incr.command.toFixed(2)} and ${redisCpu.incr.server.toFixed(1)} us. Process: CPU of \`limiter.consume\`; control: counting in a \`Map\` behind an async function, in the same process. The least of several rounds each.`,
+  `**Cost** of one admitted decision over 10,000 keys. Redis, asked from 64 connections with one request in flight on each: microseconds of the script in \`INFO commandstats\` and of the whole server, its sockets included, in \`INFO cpu\`; control: \`INCR\` on as many keys, ${redisCpu.incr.command.toFixed(2)} and ${redisCpu.incr.server.toFixed(1)} us. Process: CPU of \`limiter.consume\`; control: counting in a \`Map\` behind an async function, in the same process. The least of several rounds each.`,
   table(
     ['algorithm', 'script, us', 'x INCR', 'server, us', 'x INCR', 'process, ns', 'x control'],
     algorithmNames.map((name) => [
@@ -129,6 +129,6 @@ if (write) {
       ]
     }),
   ).replaceAll('---:', '---')
-  const source = `Measured by \`npm run bench:matrix\` at commit ${commit()}: [docs/measurements.md](docs/measurements.md). Redis bytes are those above \`SET key 1 PX\`, from limit ${thousands(limits[small])} to ${thousands(limits[large])}; Redis cost is the server's CPU for one decision against that for one \`INCR\`, asked one at a time.`
+  const source = `Measured by \`npm run bench:matrix\` at commit ${commit()}: [docs/measurements.md](docs/measurements.md). Redis bytes are those above \`SET key 1 PX\`, from limit ${thousands(limits[small])} to ${thousands(limits[large])}; Redis cost is the server's CPU for one decision against that for one \`INCR\`, each asked for alone.`
   replaceSection(fileURLToPath(new URL('../README.md', import.meta.url)), 'matrix', `${matrix}\n\n${source}`)
 }

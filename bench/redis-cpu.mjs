@@ -5,7 +5,7 @@ import { RedisStore } from '@sluice/redis'
 import { policyOf } from './policies.mjs'
 
 const decisions = 20_000
-const inFlight = 64
+const connections = 64
 const rounds = 3
 const keys = Array.from({ length: 10_000 }, (_, i) => `ip:10.0.${i >> 8}.${i & 255}`)
 
@@ -13,32 +13,46 @@ const keys = Array.from({ length: 10_000 }, (_, i) => `ip:10.0.${i >> 8}.${i & 2
 export async function measureRedisCpu(client) {
   const best = {}
   for (let round = 0; round < rounds; round++) {
-    keep(best, 'incr', await microseconds(client, 'incr', (key) => client.incr(`count:${key}`)))
-    for (const algorithm of algorithmNames) {
-      const store = new RedisStore(client)
-      const options = { timeoutMs: 60_000, onStoreError: 'deny', ...policyOf(algorithm, 10_000) }
-      const limiter = new Limiter({ store, name: 'api', ...options })
-      await limiter.peek({ key: 'warm-up' })
-      const ask = async (key) => {
-        const { allowed } = await limiter.consume({ key })
-        if (!allowed) throw new Error(`${algorithm} denied`)
-      }
-      keep(best, algorithm, await microseconds(client, 'evalsha', ask))
-      await store.close()
-    }
+    keep(best, 'incr', await measureIncr(client))
+    for (const algorithm of algorithmNames) keep(best, algorithm, await measureLimiter(client, algorithm))
   }
   return best
 }
 
-async function microseconds(client, command, ask) {
+async function measureIncr(client) {
+  const clients = Array.from({ length: connections }, () => client.duplicate())
+  const callers = clients.map((connection) => (key) => connection.incr(`count:${key}`))
+  const result = await microseconds(client, 'incr', callers)
+  for (const connection of clients) connection.disconnect()
+  return result
+}
+
+async function measureLimiter(client, algorithm) {
+  const stores = Array.from({ length: connections }, () => new RedisStore(client))
+  const callers = stores.map((store) => {
+    const options = { timeoutMs: 60_000, onStoreError: 'deny', ...policyOf(algorithm, 10_000) }
+    const limiter = new Limiter({ store, name: 'api', ...options })
+    return async (key) => {
+      const { allowed } = await limiter.consume({ key })
+      if (!allowed) throw new Error(`${algorithm} denied`)
+    }
+  })
+  const result = await microseconds(client, 'evalsha', callers)
+  for (const store of stores) await store.close()
+  return result
+}
+
+/** What one request costs when each caller has one in flight, on a connection of its own. */
+async function microseconds(client, command, callers) {
   await client.flushall()
+  await Promise.all(callers.map((ask) => ask('warm-up')))
   await client.config('RESETSTAT')
   const before = await serverMicroseconds(client)
   let sent = 0
-  const caller = async () => {
+  const run = async (ask) => {
     while (sent < decisions) await ask(keys[(sent++ * 7) % keys.length])
   }
-  await Promise.all(Array.from({ length: inFlight }, caller))
+  await Promise.all(callers.map(run))
   const server = ((await serverMicroseconds(client)) - before) / decisions
   const stats = await client.info('commandstats')
   return {

@@ -117,6 +117,12 @@ describe('a policy', () => {
     [{ ...minute, algorithm: 'gcra' }, '100-per-1m', '100-per-1m:gc60000'],
     [{ limit: 5, window: 5_400_000 }, '5-per-90m', '5-per-90m:sc5400000'],
     [{ ...minute, name: 'per user:1' }, 'per user:1', 'per%20user%3A1:sc60000'],
+    [{ ...minute, algorithm: 'sliding-window-ring' } as const, '100-per-1m', '100-per-1m:sr60000-30'],
+    [
+      { ...minute, algorithm: 'sliding-window-ring', slices: 12 } as const,
+      '100-per-1m',
+      '100-per-1m:sr60000-12',
+    ],
   ])('%j is called %s and ends its keys in %s', (policy, name, keySuffix) => {
     expect(resolvePolicy(policy)).toMatchObject({ name, keySuffix })
   })

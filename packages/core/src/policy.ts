@@ -112,7 +112,7 @@ function build(parts: Parts, limit: number): ResolvedPolicy {
     windowMs,
     burst,
     shadow,
-    keySuffix,
+    keySuffix: `${keySuffix}${rule.keyDetail ?? ''}`,
     step: definition.step,
     refund: definition.refund,
     rule,

@@ -6,8 +6,8 @@ const workers = 4
 const callsPerWorker = 15
 
 async function count() {
-  const warnings = []
-  const logger = { warn: (line) => warnings.push(line) }
+  const warnings = /** @type {string[]} */ ([])
+  const logger = { warn: (/** @type {string} */ line) => void warnings.push(line) }
   const limiter = new Limiter({ algorithm: 'gcra', limit: 10, window: '1d', logger })
   let admitted = 0
   for (let i = 0; i < callsPerWorker; i++) {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Algorithm, algorithmNames, type Check, decide, type Policy, resolvePolicy } from '@sluice/core'
 import { functionalClient } from './redis.js'
-import { decoders } from './state.js'
+import { decode, look, type Raw, writeLog } from './state.js'
 import { extraTtlMs, runTimed } from './timed-store.js'
 
 const client = functionalClient({ keyPrefix: '' })
@@ -46,7 +46,21 @@ function bytes(...values: (number | `${number}`)[]): Buffer {
 const start = Math.floor(nowUs / windowUs) * windowUs
 const index = start / windowUs
 const huge = '4294967295'
-const lookalikes: Record<Algorithm, Buffer[]> = {
+const ringSlice = Math.floor(nowUs / (windowUs / 30))
+const ringCounts = (units: `${number}`): `${number}`[] => Array(31).fill(units)
+const debts = [
+  bytes(nowUs + windowUs / 2 + 0.5),
+  bytes(nowUs + 2 * windowUs + 1),
+  bytes(1e300),
+  bytes(Number.NaN),
+  bytes(Number.POSITIVE_INFINITY),
+  bytes(nowUs + windowUs, '4000', '7'),
+  bytes(nowUs + 0.5, '1', '7'),
+  bytes(1e300, '0', '7', 1e301),
+  bytes(nowUs + 2 * windowUs + 1, '0', '7', Number.NaN),
+  bytes(nowUs + 5e15, '0', '7', 1e300),
+]
+const lookalikes: Record<Algorithm, Raw[]> = {
   'fixed-window': [
     bytes(start, huge),
     bytes(start + 0.5, '7'),
@@ -73,18 +87,29 @@ const lookalikes: Record<Algorithm, Buffer[]> = {
     bytes(Number.NaN, 0, '0', '7'),
     bytes(Number.NEGATIVE_INFINITY, 0, '0', '7'),
   ],
-  gcra: [
-    bytes(nowUs + windowUs / 2 + 0.5),
-    bytes(nowUs + 2 * windowUs + 1),
-    bytes(1e300),
-    bytes(Number.NaN),
-    bytes(Number.POSITIVE_INFINITY),
-    bytes(nowUs + windowUs, '4000', '7'),
-    bytes(nowUs + 0.5, '1', '7'),
-    bytes(1e300, '0', '7', 1e301),
-    bytes(nowUs + 2 * windowUs + 1, '0', '7', Number.NaN),
-    bytes(nowUs + 5e15, '0', '7', 1e300),
+  'sliding-window-log': [
+    writeLog([0, 0]),
+    writeLog([0, 0], [nowUs, 100_001]),
+    writeLog([0, 7], [nowUs, 6]),
+    writeLog([0, 0], [nowUs + windowUs + 1, 7]),
+    writeLog([0, 0], [nowUs - windowUs, 7]),
+    [Buffer.alloc(11), Buffer.alloc(11), Buffer.alloc(11)],
+    [Buffer.alloc(11, 0xff), Buffer.alloc(11, 0xff), Buffer.alloc(11, 0xff)],
+    [...writeLog([0, 0]), Buffer.alloc(12, 1)],
+    [Buffer.from('an element of'), Buffer.from('somebody'), Buffer.from('else')],
   ],
+  'sliding-window-ring': [
+    bytes(ringSlice, ...ringCounts(huge)),
+    bytes(ringSlice, ...ringCounts('40000000')),
+    bytes(ringSlice + 0.5, ...ringCounts('1')),
+    bytes(ringSlice + 31, ...ringCounts('1')),
+    bytes(ringSlice - 31, ...ringCounts('1')),
+    bytes(Number.NaN, ...ringCounts('1')),
+    bytes(Number.POSITIVE_INFINITY, ...ringCounts('1')),
+    bytes(1e300, ...ringCounts('1')),
+  ],
+  gcra: debts,
+  'leaky-bucket': debts,
 }
 
 type Garbage = readonly [what: string, put: (key: string) => Promise<unknown>]
@@ -107,11 +132,13 @@ const anyGarbage: readonly Garbage[] = [
 
 describe.each(algorithmNames.map((name) => [name] as const))('at a key of %s', (algorithm) => {
   const policy: Policy = { algorithm, limit: 7, window: '1m' }
+  if (algorithm === 'leaky-bucket') policy.queue = 6
   const garbage: readonly Garbage[] = [
     ...anyGarbage,
-    ...lookalikes[algorithm].map(
-      (raw): Garbage => [`a lookalike ${raw.toString('hex')}`, (key) => client.set(key, raw)],
-    ),
+    ...lookalikes[algorithm].map((raw, i): Garbage => {
+      if (Buffer.isBuffer(raw)) return [`a lookalike ${raw.toString('hex')}`, (key) => client.set(key, raw)]
+      return [`a lookalike, list ${i + 1}`, (key) => client.rpush(key, ...raw)]
+    }),
   ]
 
   test.each(garbage)(
@@ -128,8 +155,9 @@ describe.each(algorithmNames.map((name) => [name] as const))('at a key of %s', (
       expect(await client.pttl(key)).toBeGreaterThan(extraTtlMs)
       await charge([check(other, policy)])
       const code = checks[0]?.policy.wire[0] as string
-      const [state, expected] = await Promise.all([client.getBuffer(key), client.getBuffer(other)])
-      expect(decoders[code]?.(state as Buffer)).toEqual(decoders[code]?.(expected as Buffer))
+      const held = await look(client, [key, other])
+      const stateOf = (key: string): unknown => decode(code, held.get(key)?.raw as Raw)
+      expect(stateOf(key)).toEqual(stateOf(other))
       await client.del(key, other)
     },
   )
@@ -140,6 +168,36 @@ describe.each(algorithmNames.map((name) => [name] as const))('at a key of %s', (
     await client.rpush(`${tag}1`, 'a')
     expect(await charge(checks)).toEqual(fresh(checks))
     await client.del(`${tag}1`, `${tag}2`)
+  })
+
+  test.each(garbage)('a refund leaves %s as it is', async (_, put) => {
+    const key = newKey()
+    await put(key)
+    const before = await client.dumpBuffer(key)
+    for (const resetUs of [windowUs, start + 2 * windowUs - nowUs, start + windowUs - nowUs]) {
+      const refund = { key, policy: resolvePolicy(policy), units: 3, atUs: nowUs, resetUs }
+      const [verdicts] = await runTimed(client, [{ refunds: [refund], notAfterUs: nowUs }], nowUs)
+      expect(verdicts).toEqual([expect.objectContaining({ allowed: true, granted: 0 })])
+    }
+    expect(await client.dumpBuffer(key)).toEqual(before)
+    await client.del(key)
+  })
+
+  test('a key that lost its expiry gets one by a refund', async () => {
+    const key = newKey()
+    const [verdict] = await charge([check(key, policy, 3)])
+    await client.persist(key)
+    const refund = {
+      key,
+      policy: resolvePolicy(policy),
+      units: 2,
+      atUs: nowUs,
+      resetUs: verdict?.resetUs ?? 0,
+    }
+    const [verdicts] = await runTimed(client, [{ refunds: [refund], notAfterUs: nowUs }], nowUs)
+    expect(verdicts).toEqual([expect.objectContaining({ granted: 2 })])
+    expect(await client.pttl(key)).toBeGreaterThan(extraTtlMs)
+    await client.del(key)
   })
 
   test('a key that lost its expiry gets one by the next charge, and not by a denial', async () => {

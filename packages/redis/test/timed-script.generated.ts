@@ -251,20 +251,23 @@ local stay = search(from, to, function(_, upto)
 return (upto - before) % 4294967296 > rest
 end)
 local _, staying = entry(stay - 1)
-if from == to or not intact then
+if from == to or not intact or units > 100000 then
 return nil
 end
 return function()
-local later = redis.call('LRANGE', key, to, -1)
-redis.call('LTRIM', key, 0, stay - 1)
+local later = {}
 if (staying - before) % 4294967296 < rest then
-redis.call('RPUSH', key, pack('<I7I4', charged, (before + rest) % 4294967296))
+later[1] = pack('<I7I4', charged, (before + rest) % 4294967296)
 end
-for _, element in ipairs(later) do
+for _, element in ipairs(redis.call('LRANGE', key, to, -1)) do
 if #element == 11 then
 local time, upto = unpack('<I7I4', element)
-redis.call('RPUSH', key, pack('<I7I4', time, (upto - units + rest) % 4294967296))
+later[#later + 1] = pack('<I7I4', time, (upto - units + rest) % 4294967296)
 end
+end
+redis.call('LTRIM', key, 0, stay - 1)
+for i = 1, #later, 1000 do
+redis.call('RPUSH', key, spread(later, i, min(i + 999, #later)))
 end
 end
 end
@@ -547,4 +550,4 @@ end
 end
 return table.concat(reply)
 `
-export const scriptSha1: string = 'eb5538578f9d0d53a1f24de85199fcba0ffffbaf'
+export const scriptSha1: string = '4dbd5fc23c908d652bd5fc7cd3b132881989a8bb'

@@ -114,7 +114,9 @@ export class TimedStore implements Store {
     return parts.map((part) => ({ ...part, key: this.#prefix + part.key }))
   }
 
-  async #run(group: { checks: Check[]; charge: boolean } | { refunds: Refund[] }): Promise<readonly Verdict[]> {
+  async #run(
+    group: { checks: Check[]; charge: boolean } | { refunds: Refund[] },
+  ): Promise<readonly Verdict[]> {
     const nowUs = this.#nowUs()
     const [verdicts] = await runTimed(this.#client, [{ ...group, notAfterUs: nowUs }], nowUs)
     return verdicts as readonly Verdict[]

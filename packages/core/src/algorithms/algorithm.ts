@@ -52,6 +52,8 @@ export interface Rule {
   readonly burst: number
   /** The longest that an accepted request may have to wait, in microseconds; default 0. */
   readonly longestDelayUs?: number
+  /** What of its constants a state depends on, beside the window: the end of the policy's keys. Default: nothing. */
+  readonly keyDetail?: string
   /** What the Lua step is given, in the order in which it reads them. */
   readonly wire: readonly number[]
 }

@@ -24,7 +24,8 @@ export interface FixedWindowState {
 
 /**
  * Counts units in windows of fixed length, [start, start + window).
- * Bound: 2 x limit across an edge, the limit at its end and again at the next one's start.
+ * Bound: 2 x limit across an edge, the limit at the end of one window and again at the start of the next; one unit less
+ * with `align: 'first-request'`, where the first of them opens the window.
  */
 export const fixedWindow: AlgorithmDefinition<FixedWindowRule, FixedWindowState> = {
   code: 'fw',

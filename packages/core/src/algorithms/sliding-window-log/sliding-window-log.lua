@@ -46,20 +46,23 @@ if charged_until then
     return (upto - before) % 4294967296 > rest
   end)
   local _, staying = entry(stay - 1)
-  if from == to or not intact then
+  if from == to or not intact or units > 100000 then
     return nil
   end
   return function()
-    local later = redis.call('LRANGE', key, to, -1)
-    redis.call('LTRIM', key, 0, stay - 1)
+    local later = {}
     if (staying - before) % 4294967296 < rest then
-      redis.call('RPUSH', key, pack('<I7I4', charged, (before + rest) % 4294967296))
+      later[1] = pack('<I7I4', charged, (before + rest) % 4294967296)
     end
-    for _, element in ipairs(later) do
+    for _, element in ipairs(redis.call('LRANGE', key, to, -1)) do
       if #element == 11 then
         local time, upto = unpack('<I7I4', element)
-        redis.call('RPUSH', key, pack('<I7I4', time, (upto - units + rest) % 4294967296))
+        later[#later + 1] = pack('<I7I4', time, (upto - units + rest) % 4294967296)
       end
+    end
+    redis.call('LTRIM', key, 0, stay - 1)
+    for i = 1, #later, 1000 do
+      redis.call('RPUSH', key, spread(later, i, min(i + 999, #later)))
     end
   end
 end

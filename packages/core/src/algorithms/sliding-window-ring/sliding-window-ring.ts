@@ -45,7 +45,14 @@ export const slidingWindowRing: AlgorithmDefinition<SlidingWindowRingRule, Slidi
         'a whole number from 2 to 1000, at most one a microsecond of the window',
       )
     }
-    return { burst: limit, limit, windowUs, slices: slices as number, wire: [slices as number] }
+    return {
+      burst: limit,
+      limit,
+      windowUs,
+      slices: slices as number,
+      keyDetail: `-${slices}`,
+      wire: [slices as number],
+    }
   },
   step(state, nowUs, cost, rule) {
     const { limit, slices } = rule
