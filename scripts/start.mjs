@@ -18,6 +18,9 @@ const server = spawn(process.execPath, [join(root, 'examples/server/server.mjs')
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
   process.on(signal, () => server.kill(signal))
 }
+// npm's shell does not pass its signals on: when it is gone, so are we.
+const parent = process.ppid
+setInterval(() => process.ppid !== parent && server.kill('SIGTERM'), 500).unref()
 server.on('exit', (code, signal) => {
   process.exitCode = signal ? 128 + constants.signals[signal] : (code ?? 1)
 })

@@ -6,7 +6,7 @@ import express from 'express'
 import { Redis } from 'ioredis'
 
 /** Reads PORT: a port number, 0 for any free one. */
-function readPort(text = '3000') {
+function readPort(text) {
   const port = Number(text)
   if (!/^\d+$/.test(text) || port > 65_535) stop(`PORT is "${text}". Expected a number from 0 to 65535.`)
   return port
@@ -14,11 +14,18 @@ function readPort(text = '3000') {
 
 /** Opens the store that REDIS_URL names, or none, which leaves each limiter with a memory of its own. */
 async function openStore(url) {
-  if (url === undefined || url === '') return undefined
-  if (!/^rediss?:\/\//.test(url)) stop(`REDIS_URL is "${url}". Expected redis://host:port.`)
+  if (!url) return undefined
+  const shown = url.replace(/\/\/[^@/]*@/, '//***@')
+  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url))
+    stop(`REDIS_URL is "${shown}". Expected redis://host:port.`)
   const client = new Redis(url, { lazyConnect: true, connectTimeout: 3000, retryStrategy: () => null })
-  client.on('error', () => {}) // connect() reports it
-  await client.connect().catch((error) => stop(`No Redis answers at REDIS_URL ${url}: ${error.message}`))
+  let cause
+  client.on('error', (error) => {
+    cause = error
+  })
+  await client.connect().catch((error) => {
+    stop(`Redis cannot be used at REDIS_URL ${shown}: ${(cause ?? error).message || (cause ?? error).code}`)
+  })
   const store = new RedisStore(client)
   client.disconnect() // the store has a connection of its own
   return store
@@ -29,7 +36,7 @@ function stop(problem) {
   process.exit(1)
 }
 
-const port = readPort(process.env.PORT)
+const port = readPort(process.env.PORT || '3000')
 const store = await openStore(process.env.REDIS_URL)
 
 // In production keep the default budget of 100 ms; a machine that also builds and tests may stall for longer.
@@ -48,6 +55,8 @@ const apiKeys = { 'demo-pro': 'pro', 'demo-enterprise': 'enterprise' }
 const algorithms = {
   'fixed-window': { limit: 5, window: '1m', align: 'first-request' },
   'sliding-window-counter': { limit: 5, window: '1m' },
+  'sliding-window-log': { limit: 5, window: '1m' },
+  'sliding-window-ring': { limit: 5, window: '1m' },
   'token-bucket': { limit: 6, window: '1m', burst: 5 },
   gcra: { limit: 6, window: '1m', burst: 5 },
 }

@@ -69,7 +69,9 @@ export function withoutCode(error: SluiceError): string {
 
 /** Writes a value the way an error message shows it: short, quoted where it is text, never throwing. */
 export function show(value: unknown): string {
-  if (typeof value === 'string') return value.length > 60 ? `"${value.slice(0, 60)}…"` : `"${value}"`
+  // As JSON, so that no line break or escape code of a client's reaches a log.
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
+  if (value instanceof Error) return show(value.message)
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'function') return `function ${value.name || '(anonymous)'}`
   if (Array.isArray(value)) return `an array of ${value.length}`

@@ -29,6 +29,9 @@ export interface LimitRequest {
 
 const maxCachedLimits = 1000
 
+/** Messages may hold what clients send, of which there is no end. */
+const maxLinesPerCode = 100
+
 const lookForBlock = blockPolicy()
 
 /** Decides requests: key and policies in, one decision out. */
@@ -40,7 +43,7 @@ export class Limiter {
   readonly #store: Store
   readonly #options: ResolvedLimiterOptions
   readonly #consumeOptions: ConsumeOptions
-  readonly #warned = new Set<string>()
+  readonly #logged = new Map<ErrorCode, Set<string>>()
   /** In the short form of a named limiter, whose limit may depend on the request: its policy by limit. */
   readonly #byLimit: Map<number, readonly ResolvedPolicy[]> | undefined
   #closed = false
@@ -163,14 +166,14 @@ export class Limiter {
   /** Reports that the store failed in something for which no decision is left to say so. */
   storeFailed(error: Error): void {
     this.#emit({ type: 'store-error', limiter: this.name, error })
+    this.#logOnce('SLUICE_STORE_FAILED', `limiter ${show(this.name)} could not count: ${error.message}`)
   }
 
-  /** Reports a likely mistake: one event and one line for each code and message. */
+  /** Reports a likely mistake: one event and one line for each message, up to a hundred of one code. */
   warn(code: ErrorCode, message: string): void {
-    if (this.#warned.has(message) || this.#warned.size >= 1000) return
-    this.#warned.add(message)
-    this.#emit({ type: 'warning', limiter: this.name, code, message })
-    this.#log(`sluice: ${message} (${code})`)
+    if (this.#logOnce(code, `${message} (${code})`)) {
+      this.#emit({ type: 'warning', limiter: this.name, code, message })
+    }
   }
 
   /** Frees the limiter's name and closes the store if the limiter made it. Idempotent. */
@@ -231,7 +234,10 @@ export class Limiter {
 
   #prefixOf(key: unknown): string {
     if (typeof key !== 'string') {
-      throw new SluiceError('SLUICE_BAD_KEY', `The key is ${show(key)}. Expected a string`)
+      throw new SluiceError(
+        'SLUICE_BAD_KEY',
+        `The key is ${show(key)}. Expected a string, as in { key: 'user:42' }`,
+      )
     }
     return `1:{${encodeKey(key)}}:${this.#encodedName}:`
   }
@@ -296,7 +302,7 @@ export class Limiter {
     const { onEvent } = this.#options
     if (!onEvent) return
     // A listener's mistake must neither refuse a request nor end the process.
-    const failed = (error: unknown): void => this.#log(`sluice: onEvent failed: ${error}`)
+    const failed = (error: unknown): void => this.#log(`sluice: onEvent failed with ${show(error)}`)
     try {
       const settled: unknown = onEvent(event)
       if (settled instanceof Promise) settled.catch(failed)
@@ -305,12 +311,21 @@ export class Limiter {
     }
   }
 
+  /** Writes a line unless it was written before; false if it was, or if its code has had its share. */
+  #logOnce(code: ErrorCode, message: string): boolean {
+    const logged = this.#logged.get(code) ?? new Set()
+    if (logged.has(message) || logged.size >= maxLinesPerCode) return false
+    this.#logged.set(code, logged.add(message))
+    this.#log(`sluice: ${message}`)
+    return true
+  }
+
   #log(line: string): void {
+    // There is nowhere left to tell of a logger that fails.
     try {
-      this.#options.logger.warn(line)
-    } catch {
-      // There is nowhere left to tell.
-    }
+      const settled: unknown = this.#options.logger.warn(line)
+      if (settled instanceof Promise) settled.catch(() => {})
+    } catch {}
   }
 }
 

@@ -202,13 +202,15 @@ export function proveAlone(proof: Proof, policy: fc.Arbitrary<Policy>, decisions
 
 /**
  * Proves traces in which several policies of one algorithm and window share a key, `decisions` in all; and, unless they
- * have bursts of their own or refunds, that no such trace admits what the largest limit alone would refuse.
+ * have bursts of their own or refunds, that no such trace admits what the largest limit alone would refuse, counted by
+ * the model `byLargest`.
  */
 export function proveTogether(
-  proof: Proof & { readonly ownBursts?: boolean },
+  proof: Proof & { readonly ownBursts?: boolean; readonly byLargest?: Model },
   policies: fc.Arbitrary<Policy[]>,
   decisions: number,
 ): void {
+  const { byLargest = proof.model } = proof
   fc.assert(
     fc.property(policies, moves(movesPerTrace), (policies, moves) => {
       const largest = policies.map(numbersOf).reduce((a, b) => (b.limit > a.limit ? b : a))
@@ -224,7 +226,7 @@ export function proveTogether(
           if (charge.at < latest) latest = 2n ** 63n
           else latest = charge.at
           if (latest === charge.at && !proof.ownBursts && !proof.refunds) {
-            const { remaining } = proof.model(alone, charge.at, largest)
+            const { remaining } = byLargest(alone, charge.at, largest)
             claim(
               charge.cost <= remaining,
               'admitted more than the largest limit alone',

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { adapterContract, type MakeServer } from '@sluice/testing'
@@ -83,6 +84,18 @@ describe('next', () => {
     await expect(run({ limit: 1, window: '1m' }, next)).rejects.toThrow('from next')
     expect(next).toHaveBeenCalledTimes(1)
   })
+})
+
+test('a denied request that a reply of the user waves on passes the same limiter further in', async () => {
+  const limit = rateLimit({ limit: 0, window: '1m', onLimited: (_req, _res, next) => next() })
+  const app = express()
+  app.use(limit)
+  app.get('/', limit, (req, res) => void res.json({ allowed: req.rateLimit?.allowed }))
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  server.close()
+  expect(await response.json()).toEqual({ allowed: false })
 })
 
 adapterContract('Express 5', makeServer(express))

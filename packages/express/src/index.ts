@@ -102,6 +102,9 @@ function exchangeOf(req: Request, res: Response): Exchange<Request, Response> {
     get trustsEveryProxy() {
       return req.app.get('trust proxy') === true
     },
+    get gone() {
+      return req.socket?.destroyed === true
+    },
     get headersSent() {
       return res.headersSent
     },

@@ -5,6 +5,7 @@ import {
   HttpLimiter,
   joinHeader,
   onResponseEnd,
+  SluiceError,
 } from '@sluice/core'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 
@@ -69,6 +70,12 @@ export type RateLimitOptions = CoreOptions<
 export function rateLimit(options: RateLimitOptions): onRequestAsyncHookHandler {
   const limiter = new HttpLimiter(options)
   return async function rateLimitHook(request, reply) {
+    if (!request.raw) {
+      throw new SluiceError(
+        'SLUICE_BAD_OPTION',
+        'rateLimit() of Fastify makes a hook, not a plugin. Expected app.addHook("onRequest", rateLimit(...))',
+      )
+    }
     const { decision, refusal, proceed } = await limiter.handle(exchangeOf(request, reply))
     request.rateLimit = decision
     if (proceed) return
@@ -77,7 +84,10 @@ export function rateLimit(options: RateLimitOptions): onRequestAsyncHookHandler 
       return reply
     }
     if (!headersSent(reply)) {
-      if (options.onLimited) await options.onLimited(request, reply, decision)
+      if (options.onLimited) {
+        const body = await options.onLimited(request, reply, decision)
+        if (body !== undefined && !reply.sent) reply.send(body)
+      }
       // As bytes, since Fastify adds a charset to JSON text.
       else reply.code(refusal.status).type(refusal.contentType).send(Buffer.from(refusal.body))
     }
@@ -103,6 +113,9 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply): Exchange<Fast
     },
     get trustsEveryProxy() {
       return trustsEveryProxy(request)
+    },
+    get gone() {
+      return request.raw.socket?.destroyed === true
     },
     get headersSent() {
       return headersSent(reply)

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import type { Server } from 'node:http'
+import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { adapterContract, contractPath, type MakeServer } from '@sluice/testing'
 import Koa, { type Middleware } from 'koa'
@@ -52,6 +54,32 @@ function makeServer(Framework: typeof Koa): MakeServer {
     }
   }
 }
+
+test('a stream of HTTP/2 that its client resets is not given back', async () => {
+  const app = new Koa()
+  const guesses: number[] = []
+  app.use(rateLimit({ limit: 3, window: '1h', refundWhen: (_ctx, response) => response.status < 400 }))
+  app.use(async (ctx) => {
+    guesses.push(ctx.res.statusCode)
+    await once(ctx.res, 'close')
+    ctx.status = 401
+  })
+  const server = http2.createServer(app.callback()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  for (let i = 0; i < 6; i++) {
+    const stream = client.request({ ':path': '/login' })
+    stream.on('error', () => {})
+    const seen = guesses.length
+    const answered = once(stream, 'response').then(() => true)
+    while (guesses.length === seen && !(await Promise.race([answered, new Promise(setImmediate)])));
+    stream.close(http2.constants.NGHTTP2_CANCEL)
+    await once(stream, 'close').catch(() => {})
+  }
+  client.close()
+  await new Promise((resolve) => server.close(resolve))
+  expect(guesses).toHaveLength(3)
+})
 
 adapterContract('Koa 3', makeServer(Koa))
 adapterContract('Koa 2', makeServer(Koa2 as unknown as typeof Koa))

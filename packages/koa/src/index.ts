@@ -90,6 +90,9 @@ function exchangeOf(ctx: Context): Exchange<Context, Context['response']> {
     get trustsEveryProxy() {
       return ctx.app.proxy && ctx.app.maxIpsCount === 0
     },
+    get gone() {
+      return ctx.req.socket?.destroyed === true
+    },
     get headersSent() {
       return ctx.headerSent
     },

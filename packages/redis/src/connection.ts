@@ -1,16 +1,28 @@
 import { SluiceError } from '@sluice/core'
-import type { Redis, RedisOptions } from 'ioredis'
+import type { RedisOptions, Redis as RedisType } from 'ioredis'
 import { script, scriptSha1 } from './script.generated.js'
+
+/** ioredis answers these too, though its types do not say so. */
+interface ScriptCommands {
+  evalshaBuffer(sha1: string, keyCount: number, ...keysAndArgs: string[]): Promise<Buffer>
+  evalBuffer(script: string, keyCount: number, ...keysAndArgs: string[]): Promise<Buffer>
+}
+
+type Redis = RedisType & ScriptCommands
 
 /**
  * A connection of the store's own: it fails at once where a user's may wait, so that a decision keeps its budget, and
  * never sends a command twice, which would charge twice.
  */
-export function duplicateFor(client: Redis): Redis {
+export function duplicateFor(client: RedisType): RedisType {
   const options: RedisOptions = {
     enableOfflineQueue: false,
     enableAutoPipelining: false,
     maxRetriesPerRequest: 0,
+    // The budget of a decision is the limiter's; a timeout of the client's own would also end the first question.
+    commandTimeout: undefined,
+    // A master that became a replica keeps its connections: the address may lead to the new master by now.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
     autoResendUnfulfilledCommands: false,
     retryStrategy: (attempt) => Math.min(50 * attempt, 500),
     lazyConnect: false,
@@ -19,6 +31,12 @@ export function duplicateFor(client: Redis): Redis {
   }
   return client.duplicate(options)
 }
+
+/** How long the clocks of two machines can be taken to run alike. */
+const longestTrustMs = 10_000
+
+/** No reply is read as late as this, in microseconds. */
+const longestDelayUs = 5_000_000
 
 /** Runs the script on a connection and keeps track of the server's clock. */
 export class Connection {
@@ -33,14 +51,15 @@ export class Connection {
   #lastError: Error | undefined
   #closed = false
 
-  constructor(client: Redis, owned: boolean) {
-    this.#client = client
+  constructor(client: RedisType, owned: boolean) {
+    this.#client = client as Redis
     this.#owned = owned
     this.#link = new Promise((resolve) => {
       this.#settleFirst = resolve
     })
     this.#link.catch(ignore)
     if (client.status === 'ready') this.#onReady()
+    if (client.status === 'end' || client.status === 'close') this.#onClose()
     client.on('ready', this.#onReady)
     client.on('close', this.#onClose)
     // A lost connection is an answer to those who wait for it, not an event that ends the process.
@@ -56,12 +75,12 @@ export class Connection {
   run(keys: readonly string[], argument: () => string): Promise<Buffer> {
     return this.#ask(async (client) => {
       const call = [keys.length, ...keys, argument()] as const
-      const reply = await client.callBuffer('evalsha', [scriptSha1, ...call]).catch((error: Error) => {
+      const reply = await client.evalshaBuffer(scriptSha1, ...call).catch((error: Error) => {
         // A server that restarted or was failed over to has not seen the script.
         if (!error.message.startsWith('NOSCRIPT')) throw error
-        return client.callBuffer('eval', [script, ...call])
+        return client.evalBuffer(script, ...call)
       })
-      return reply as Buffer
+      return reply
     })
   }
 
@@ -75,7 +94,7 @@ export class Connection {
 
   async #ask<T>(ask: (client: Redis) => Promise<T>): Promise<T> {
     try {
-      await this.#link
+      await this.#linked()
       return await ask(this.#client)
     } catch (error) {
       if (error instanceof SluiceError) throw error
@@ -85,9 +104,16 @@ export class Connection {
     }
   }
 
-  /** Remembers the server's clock as heard in a reply. */
+  /**
+   * Remembers the server's clock as heard in a reply. A reply that was read late tells less than an earlier one did,
+   * unless that is so old that the clocks may have drifted; one that is behind by more than any delay was set back.
+   */
   heard(serverUs: number): void {
-    this.#heard = { serverUs, atMs: performance.now() }
+    const atMs = performance.now()
+    const behindUs = this.serverUs() - serverUs
+    if (behindUs < 0 || behindUs > longestDelayUs || atMs - this.#heard.atMs > longestTrustMs) {
+      this.#heard = { serverUs, atMs }
+    }
   }
 
   /** The server's clock now, in microseconds, never ahead of it while it runs as fast as ours. */
@@ -108,6 +134,17 @@ export class Connection {
     link.catch(ignore)
     this.#link = link
     this.#settleFirst(link)
+  }
+
+  /** Settles as the link does; a question that failed on a connection that stands is asked again. */
+  async #linked(): Promise<void> {
+    try {
+      await this.#link
+    } catch (error) {
+      if (this.#closed || this.#client.status !== 'ready') throw error
+      this.#onReady()
+      await this.#link
+    }
   }
 
   async #synchronise(): Promise<void> {

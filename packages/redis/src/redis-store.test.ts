@@ -298,6 +298,83 @@ describe('a server that fails', () => {
   })
 })
 
+describe('a busy event loop', () => {
+  /** Lets the call go out, and keeps this process from reading the answer until its budget is over. */
+  async function stall(call: Promise<Decision>): Promise<Decision> {
+    await new Promise(setImmediate)
+    const untilMs = performance.now() + 130
+    while (performance.now() < untilMs);
+    return call
+  }
+
+  test('does not make a store fail whose answers have arrived', async () => {
+    const limit = limiter(open(functionalClient()), { limit: 2, timeoutMs: 100, onStoreError: 'allow' })
+    await limit.peek({ key: 'a' })
+    const decisions: Decision[] = []
+    for (let i = 0; i < 8; i++) decisions.push(await stall(limit.consume({ key: 'a' })))
+    expect(decisions.map(({ reason }) => reason)).toEqual(['ok', 'ok', ...Array(6).fill('quota')])
+  })
+})
+
+describe('a client', () => {
+  test('that pipelines on its own is shared without harm', async () => {
+    const client = functionalClient({ enableAutoPipelining: true })
+    const limit = limiter(open(client, { duplicate: false }))
+    const decisions = await Promise.all(Array.from({ length: 5 }, () => limit.consume({ key: 'a' })))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(3)
+    expect(await client.get('nothing')).toBeNull()
+  })
+
+  test('that has ended is a store that failed, at once', async () => {
+    const client = functionalClient()
+    await client.quit()
+    const limit = limiter(open(client, { duplicate: false }))
+    expect(await limit.consume({ key: 'a' })).toMatchObject({ reason: 'store-error' })
+  })
+
+  test('whose first question fails is asked again', async () => {
+    const server = await privateServer()
+    const admin = clientOf(server)
+    closing.push(() => admin.disconnect())
+    await admin.call('ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '+@all', '-time')
+    const client = new Redis(server.url, { username: 'limited', password: 'secret', disconnectTimeout: 50 })
+    const limit = limiter(open(client))
+    expect(await limit.consume({ key: 'a' })).toMatchObject({ reason: 'store-error' })
+    await admin.call('ACL', 'SETUSER', 'limited', '+time')
+    expect(await limit.consume({ key: 'a' })).toMatchObject({ allowed: true })
+  })
+
+  test('that may not read a log is a store that failed, not an empty log', async () => {
+    const server = await privateServer()
+    const admin = clientOf(server)
+    closing.push(() => admin.disconnect())
+    await admin.call('ACL', 'SETUSER', 'limited', 'on', '>secret', '~*', '+@all', '-llen')
+    const client = new Redis(server.url, { username: 'limited', password: 'secret', disconnectTimeout: 50 })
+    const limit = limiter(open(client), { algorithm: 'sliding-window-log' })
+    expect(await limit.consume({ key: 'a' })).toMatchObject({ reason: 'store-error' })
+  })
+
+  test('of a master that becomes a replica, with its connection left open, finds the new master B99', async () => {
+    const old = await privateServer()
+    const limit = limiter(open(clientOf(old)))
+    expect(await limit.consume({ key: 'a' })).toMatchObject({ remaining: 2 })
+    const admin = clientOf(old)
+    closing.push(() => admin.disconnect())
+    const connections = async () =>
+      Number(/total_connections_received:(\d+)/.exec(await admin.info('stats'))?.[1])
+    await admin.replicaof('127.0.0.1', 1)
+    const before = await connections()
+    expect(await limit.consume({ key: 'a' })).toMatchObject({ reason: 'store-error' })
+    await eventually(connections, (count) => count > before)
+    await admin.replicaof('NO', 'ONE')
+    const decision = await eventually(
+      () => limit.consume({ key: 'a' }),
+      ({ degraded }) => !degraded,
+    )
+    expect(decision).toMatchObject({ allowed: true, remaining: 1 })
+  })
+})
+
 describe('a server whose clock was set forward', () => {
   test('is asked once more inside the budget', async () => {
     const client = functionalClient()

@@ -86,14 +86,20 @@ export class RedisStore implements Store {
     do {
       const reply = await this.#connection.run(keys, () => {
         const leftUs = Math.floor((deadlineMs - performance.now()) * 1000)
+        // A call that waited for the connection for too long is not sent at all.
+        if (leftUs <= 0) throw late(timeoutMs)
         return encode(this.#connection.serverUs() + leftUs)
       })
       const { atUs, verdicts } = decodeReply(reply, parts.length)
       this.#connection.heard(atUs)
       if (verdicts) return verdicts
     } while (performance.now() < deadlineMs)
-    throw new SluiceError('SLUICE_STORE_TIMEOUT', `Redis could not be reached within ${timeoutMs} ms`)
+    throw late(timeoutMs)
   }
+}
+
+function late(timeoutMs: number): SluiceError {
+  return new SluiceError('SLUICE_STORE_TIMEOUT', `Redis could not be reached within ${timeoutMs} ms`)
 }
 
 function checkClient(client: unknown): void {

@@ -210,6 +210,9 @@ end
 return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, before, current)
 elseif code == 'sl' then
 local size = redis.pcall('LLEN', key)
+if type(size) == 'table' and not string.find(size.err, 'WRONGTYPE', 1, true) then
+redis.call('LLEN', key) -- a refusal of the server's is no state: it fails the call
+end
 if type(size) ~= 'number' then
 size = 0 -- a value of another type, or elements that are not ours, count as none
 end
@@ -550,4 +553,4 @@ end
 end
 return table.concat(reply)
 `
-export const scriptSha1: string = '25bb15c53017f357ea84371efb63d7482aa89054'
+export const scriptSha1: string = 'b6d2ae835db56fb107c046b600281dde5b6cb7f1'

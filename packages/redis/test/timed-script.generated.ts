@@ -209,6 +209,9 @@ end
 return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, before, current)
 elseif code == 'sl' then
 local size = redis.pcall('LLEN', key)
+if type(size) == 'table' and not string.find(size.err, 'WRONGTYPE', 1, true) then
+redis.call('LLEN', key) -- a refusal of the server's is no state: it fails the call
+end
 if type(size) ~= 'number' then
 size = 0 -- a value of another type, or elements that are not ours, count as none
 end
@@ -550,4 +553,4 @@ end
 end
 return table.concat(reply)
 `
-export const scriptSha1: string = '4dbd5fc23c908d652bd5fc7cd3b132881989a8bb'
+export const scriptSha1: string = '2f4d14050d9ca351d8d82d06762629575649ebe2'

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import http from 'node:http'
+import net from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   byApiKey,
@@ -562,6 +563,8 @@ export function adapterContract(name: string, makeServer: MakeServer): void {
         ['limit', 'rejects', rejects, 'SLUICE_REQUEST_FUNCTION'],
         ['limit', 'returns NaN', () => Number.NaN, 'SLUICE_BAD_LIMIT'],
         ['limit', 'returns text', async () => '10', 'SLUICE_BAD_LIMIT'],
+        ['cost', 'returns nothing', () => undefined, 'SLUICE_BAD_COST'],
+        ['limit', 'returns nothing', () => undefined, 'SLUICE_BAD_LIMIT'],
         ['skip', 'throws', throws, 'SLUICE_REQUEST_FUNCTION'],
         ['skip', 'never settles', neverSettles, 'SLUICE_REQUEST_FUNCTION'],
       ]
@@ -1031,6 +1034,11 @@ export function adapterContract(name: string, makeServer: MakeServer): void {
         expect(await limiter.peek({ key: 'ip:127.0.0.1', cost: 0 })).toMatchObject({ remaining: 2 })
       })
 
+      test('may be async', async () => {
+        const server = await serveLimited({ limit: 1, refundWhen: async () => true })
+        expect(await sendTimes(server, 3)).toEqual([200, 200, 200])
+      })
+
       test('that throws is warned of, and the reply stands', async () => {
         const { lines, logger } = recordingLogger()
         const refundWhen = (): never => {
@@ -1097,6 +1105,19 @@ export function adapterContract(name: string, makeServer: MakeServer): void {
         expect(await places()).toBe(1)
         expect(server.handled).toHaveLength(1)
         expect(server.errors).toEqual([])
+      })
+
+      test('does not run handlers for pipelined requests whose client left', async () => {
+        const policy = { algorithm: 'leaky-bucket', limit: 10, window: '1s', queue: 9 }
+        const server = await serveLimited(policy)
+        const socket = net.connect(server.port, '127.0.0.1')
+        socket.on('error', () => {})
+        const request = `GET ${contractPath} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`
+        socket.write(request.repeat(4))
+        await once(socket, 'data')
+        socket.destroy()
+        expect(await sendTimes(server, 1)).toEqual([200])
+        expect(server.handled.map((decision) => decision?.delayMs)).toEqual([0, 400])
       })
 
       test('whose queue is longer than clients wait is warned of', async () => {

@@ -197,8 +197,8 @@ function tryAll(algorithm: Algorithm, numbers: Numbers, slack: Slack): number {
 }
 
 /**
- * Searches for the schedule with the least slack: requests take all that is free, or a share, within two microseconds
- * of the edges of windows, of slices and of what was charged before, and at random.
+ * Searches for the schedule with the least slack: requests take all that is free, one unit, or a share, within two
+ * microseconds of the edges of windows, of slices and of what was charged before, and at random.
  */
 function search(algorithm: Algorithm, numbers: Numbers, slack: Slack, runs: number): number {
   const { definition, rule } = resolve(algorithm, numbers)
@@ -208,6 +208,7 @@ function search(algorithm: Algorithm, numbers: Numbers, slack: Slack, runs: numb
     near: fc.nat(3),
     edge: fc.nat(3),
     offset: fc.integer({ min: -2, max: 2 }),
+    take: fc.nat(3),
     share: shares,
   })
   let least = Number.POSITIVE_INFINITY
@@ -216,7 +217,7 @@ function search(algorithm: Algorithm, numbers: Numbers, slack: Slack, runs: numb
       const charges: Charge[] = []
       let state: unknown
       let nowUs = firstUs
-      for (const { near, edge, offset, share } of requests) {
+      for (const { near, edge, offset, take, share } of requests) {
         const sinceUs = Math.floor(share * windowUs)
         const edgesUs = [
           firstUs + edge * windowUs,
@@ -226,8 +227,8 @@ function search(algorithm: Algorithm, numbers: Numbers, slack: Slack, runs: numb
         ]
         nowUs = Math.max(nowUs, (edgesUs[near] as number) + offset)
         const { remaining } = definition.step(state, nowUs, 0, rule)
-        const cost = share < 0.75 ? remaining : Math.ceil((share - 0.75) * 4 * remaining)
-        if (cost === 0) continue
+        if (remaining === 0) continue
+        const cost = [remaining, remaining, 1, Math.ceil(share * remaining) || 1][take] as number
         const { next, delayUs } = definition.step(state, nowUs, cost, rule)
         state = next
         charges.push({ atUs: nowUs, cost, delayUs })
@@ -258,6 +259,68 @@ describe.each(cases.map((each) => [each.algorithm, each.bound, each] as const))(
       (numbers) => {
         expect(search(algorithm, numbers, slack(numbers), runs * scale)).toBe(0)
         expect(search(algorithm, loosen(numbers), slack(numbers), runs)).toBeLessThan(0)
+      },
+    )
+  },
+)
+
+describe.each(['token-bucket', 'gcra'] as const)(
+  '%s, of which units are given back in any order',
+  (algorithm) => {
+    const request = fc.record({
+      waits: shares,
+      take: fc.nat(3),
+      share: shares,
+      giveBack: fc.nat(2),
+      which: shares,
+    })
+
+    test.each(buckets.large.map((numbers) => [numbers]))(
+      'with %j admits for good at most burst + limit x T / window, and what is given back in T of charges before it',
+      (numbers) => {
+        const { definition, rule } = resolve(algorithm, numbers)
+        const { limit, windowUs, burst } = numbers
+        let refunds = 0
+        fc.assert(
+          fc.property(fc.array(request, { minLength: 30, maxLength: 30 }), (requests) => {
+            const charges: { atUs: number; cost: number; resetUs: number; givenBackUs: number }[] = []
+            let state: unknown
+            let nowUs = 1.8e15
+            for (const { waits, take, share, giveBack, which } of requests) {
+              nowUs += Math.floor(waits ** 4 * windowUs)
+              const held = charges.filter(({ givenBackUs }) => givenBackUs === Number.POSITIVE_INFINITY)
+              const charge = held[Math.floor(which * held.length)]
+              if (giveBack > 0 && charge) {
+                const next = definition.refund(state, nowUs, { ...charge, units: charge.cost }, rule)
+                charge.givenBackUs = nowUs
+                if (next) refunds += 1
+                state = next ?? state
+              }
+              const { remaining } = definition.step(state, nowUs, 0, rule)
+              if (remaining === 0) continue
+              const cost = [remaining, 1, Math.ceil(share * remaining) || 1, 1][take] as number
+              const { next, resetUs } = definition.step(state, nowUs, cost, rule)
+              state = next
+              charges.push({ atUs: nowUs, cost, resetUs, givenBackUs: Number.POSITIVE_INFINITY })
+            }
+            for (const [i, { atUs: startUs }] of charges.entries()) {
+              let admitted = 0
+              for (const { atUs: endUs, cost, givenBackUs } of charges.slice(i)) {
+                if (givenBackUs === Number.POSITIVE_INFINITY) admitted += cost
+                const before = charges
+                  .slice(0, i)
+                  .filter(({ givenBackUs: us }) => us >= startUs && us <= endUs)
+                const given = before.reduce((sum, { cost }) => sum + cost, 0)
+                // A microsecond more, by which a refund may round.
+                const most = burst + Math.floor((limit * (endUs - startUs + 1)) / windowUs) + given
+                if (admitted > most)
+                  throw new Error(`Admitted ${admitted}, at most ${most} from ${startUs} to ${endUs}`)
+              }
+            }
+          }),
+          { seed: 20_260_121, numRuns: 300 * scale },
+        )
+        expect(refunds).toBeGreaterThan(300)
       },
     )
   },

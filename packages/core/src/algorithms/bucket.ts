@@ -30,7 +30,7 @@ export const CENTURY_US = 100 * 365.25 * 86_400 * 1e6
 /** Resolves the numbers of a bucket; `burst` is checked by the caller. */
 export function resolveBucket(numbers: PolicyNumbers, burst: number, option: string): BucketRule {
   const { limit, windowUs } = numbers
-  if ((burst * windowUs) / limit > CENTURY_US) {
+  if (burst * windowUs > CENTURY_US * limit) {
     throw badOption(option, burst, 'a size that refills within 100 years (size x window / limit)')
   }
   const divisor = gcd(limit, windowUs)

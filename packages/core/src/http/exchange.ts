@@ -33,6 +33,8 @@ export interface Exchange<Req = unknown, Res = unknown> {
   readonly ip: string | undefined
   /** Whether the framework believes any address that a client writes into `X-Forwarded-For`. */
   readonly trustsEveryProxy: boolean
+  /** Whether the client's connection is closed. */
+  readonly gone: boolean
   /** Whether the response's headers went out already. */
   readonly headersSent: boolean
   /** A header of the request by its lower-case name; repeated headers joined by `, `. */
@@ -45,21 +47,25 @@ export interface Exchange<Req = unknown, Res = unknown> {
   onEnd(listener: (finished: boolean) => void): void
 }
 
+/** What {@link onResponseEnd} needs of a response of Node.js. */
+interface NodeResponse {
+  readonly destroyed?: boolean
+  /** Of HTTP/2, where `finish` is emitted for a stream that was reset, too. */
+  readonly stream?: { readonly aborted?: boolean; readonly rstCode?: number }
+  once(event: 'finish' | 'close', listener: () => void): unknown
+}
+
 /** {@link Exchange.onEnd} for a response of Node.js. */
-export function onResponseEnd(
-  response: { readonly destroyed?: boolean; once(event: 'finish' | 'close', listener: () => void): unknown },
-  listener: (finished: boolean) => void,
-): void {
+export function onResponseEnd(response: NodeResponse, listener: (finished: boolean) => void): void {
   let ended = false
   const end = (finished: boolean): void => {
     if (!ended) listener(finished)
     ended = true
   }
   if (response.destroyed) end(false)
-  response.once('finish', () => end(true))
+  response.once('finish', () => end(!response.stream?.aborted && !response.stream?.rstCode))
   response.once('close', () => end(false))
 }
-
 /** A header's value as Node.js gives it, in the one line that an {@link Exchange} shows. */
 export function joinHeader(value: number | string | readonly string[] | undefined): string | undefined {
   return typeof value === 'object' ? value.join(', ') : value?.toString()

@@ -16,6 +16,7 @@ function exchange(request: Headers = {}, response: Headers = {}, changes: Partia
     method: 'GET',
     ip: '203.0.113.5',
     trustsEveryProxy: false,
+    gone: false,
     headersSent: false,
     header: (name) => request[name],
     responseHeader: (name) => response[name.toLowerCase()],

@@ -35,6 +35,8 @@ interface RequestRecord {
   readonly outcomes: Map<HttpLimiter<never>, Promise<HttpOutcome>>
   /** Fields as we last wrote them, so that members of others are kept when ours change. */
   readonly written: Map<string, string>
+  /** Who wants to know of the response's end; one listener on the response serves all. */
+  ends: ((finished: boolean) => void)[] | undefined
 }
 
 /** Clients and proxies seldom keep a connection open for longer. */
@@ -79,13 +81,14 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
   async handle(exchange: Exchange<Req, Res>): Promise<HttpOutcome> {
     let record = records.get(exchange.identity)
     if (!record) {
-      record = { parts: [], outcomes: new Map(), written: new Map() }
+      record = { parts: [], outcomes: new Map(), written: new Map(), ends: undefined }
       records.set(exchange.identity, record)
     }
     const earlier = record.outcomes.get(this as never)
     if (earlier) {
-      const { proceed } = await earlier
-      return { decision: addUp(record.parts), refusal: undefined, proceed }
+      // Denied, and yet here again: a reply of the user's own has waved the request on.
+      const { proceed, refusal } = await earlier
+      return { decision: addUp(record.parts), refusal: undefined, proceed: proceed || refusal !== undefined }
     }
     const outcome = this.#limit(exchange, record)
     record.outcomes.set(this as never, outcome)
@@ -93,6 +96,10 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
   }
 
   async #limit(exchange: Exchange<Req, Res>, record: RequestRecord): Promise<HttpOutcome> {
+    if (exchange.gone && exchange.ip === undefined) {
+      // Its address went with it: there is nobody to count, nor to serve.
+      return { decision: this.#limiter.skip(''), refusal: undefined, proceed: false }
+    }
     const own = await this.#decide(exchange)
     record.parts.push({ limiter: this.#limiter.name, decision: own, writers: this.#options.writers })
     const decision = addUp(record.parts)
@@ -102,29 +109,32 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
       const refusal = refuse(told, this.#options.statusCode, this.#options.message, exchange.header('accept'))
       return { decision, refusal, proceed: false }
     }
-    const proceed = own.delayMs === 0 || (await this.#depart(exchange, own))
-    if (proceed && this.#options.refundWhen && own.policies.length > 0) this.#refundAfter(exchange, own)
+    const proceed = own.delayMs === 0 || (await this.#depart(exchange, record, own))
+    if (proceed && this.#options.refundWhen && own.policies.length > 0)
+      this.#refundAfter(exchange, record, own)
     return { decision, refusal: undefined, proceed }
   }
 
   /** Holds a request until its departure; false when its client left, which gives its place back. */
-  async #depart(exchange: Exchange<Req, Res>, decision: Decision): Promise<boolean> {
+  async #depart(exchange: Exchange<Req, Res>, record: RequestRecord, decision: Decision): Promise<boolean> {
     const { departed, left } = this.#departures.wait(decision.delayMs)
-    exchange.onEnd(left)
-    if (await departed) return true
+    onEnd(exchange, record, left)
+    // A response that is queued behind another on its connection is not told when that closes.
+    if ((await departed) && !exchange.gone) return true
     this.#refund(decision)
     return false
   }
 
-  #refundAfter(exchange: Exchange<Req, Res>, decision: Decision): void {
+  #refundAfter(exchange: Exchange<Req, Res>, record: RequestRecord, decision: Decision): void {
     const { refundWhen } = this.#options
-    exchange.onEnd((finished) => {
+    onEnd(exchange, record, async (finished) => {
       try {
-        if (finished && refundWhen?.(exchange.request, exchange.response) === true) this.#refund(decision)
+        if (finished && (await refundWhen?.(exchange.request, exchange.response)) === true)
+          this.#refund(decision)
       } catch (error) {
         this.#limiter.warn(
           'SLUICE_REQUEST_FUNCTION',
-          `option \`refundWhen\` of limiter ${show(this.#limiter.name)} threw: ${error}`,
+          `option \`refundWhen\` of limiter ${show(this.#limiter.name)} threw ${show(error)}`,
         )
       }
     })
@@ -163,13 +173,14 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
       key: (await this.#ask('key', this.#options.key, exchange, context)) ?? ipKey(context.ip),
     }
     if (context.plan !== undefined) request.plan = context.plan
+    // Nothing given back is a mistake, and must not read as the default.
     if (costOption !== undefined) {
       request.cost =
-        typeof costOption === 'function' ? await this.#ask('cost', costOption, exchange, context) : costOption
+        typeof costOption === 'function'
+          ? ((await this.#ask('cost', costOption, exchange, context)) ?? Number.NaN)
+          : costOption
     }
-    if (typeof limitOption === 'function') {
-      request.limit = await this.#ask('limit', limitOption, exchange, context)
-    }
+    if (limitOption) request.limit = (await this.#ask('limit', limitOption, exchange, context)) ?? Number.NaN
     return this.#limiter.consume(request)
   }
 
@@ -225,6 +236,20 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
       ? denial
       : postpone(denial, Math.floor(this.#random() * (this.#options.retryJitterMs + 1)))
   }
+}
+
+/** {@link Exchange.onEnd} with one listener on the response for all limiters. */
+function onEnd(exchange: Exchange, record: RequestRecord, listener: (finished: boolean) => void): void {
+  if (record.ends) {
+    record.ends.push(listener)
+    return
+  }
+  const ends = [listener]
+  record.ends = ends
+  exchange.onEnd((finished) => {
+    record.ends = undefined
+    for (const end of ends) end(finished)
+  })
 }
 
 function isPreflight(exchange: Exchange): boolean {

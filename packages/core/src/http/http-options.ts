@@ -56,7 +56,7 @@ export interface HttpOptions<Req, Handler extends unknown[] = [Req], Res = unkno
    * so that parallel requests cannot slip through before an outcome is known. A response that was cut short is not
    * given back. Default: never.
    */
-  refundWhen?: (request: Req, response: Res) => boolean
+  refundWhen?: (request: Req, response: Res) => MaybePromise<boolean>
 }
 
 /** All options of an adapter: those of a limiter and its policy, or a `limiter`, and those of HTTP. */
@@ -138,11 +138,22 @@ export function resolveHttpOptions<Req, Handler extends unknown[], Res>(
   if (preflight !== 'skip' && preflight !== 'count') {
     throw badOption('preflight', preflight, "'skip' or 'count'")
   }
+  for (const name of ['message', 'statusCode'] as const) {
+    if (options.onLimited && options[name] !== undefined) {
+      throw badOption(name, options[name], 'nothing beside `onLimited`, which replies itself')
+    }
+  }
   const writers = resolveHeaderSets(headers, legacyReset)
   const message = readMessage(options.message)
   const { plan, defaultPlan, skip, refundWhen, limit } = options
   const limiter = limiterFrom(options)
-  checkPlans(limiter, plan, defaultPlan)
+  try {
+    checkPlans(limiter, plan, defaultPlan)
+  } catch (error) {
+    // A limiter that came to nothing must not keep its name from the next.
+    if (limiter !== options.limiter) void limiter.close()
+    throw error
+  }
   return {
     limiter,
     key,

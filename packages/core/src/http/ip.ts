@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 /**
  * Names the client behind an address as a key: IPv4 whole, IPv6 by its subnet, since one subscriber holds a whole
  * one. Ports, brackets and zones are dropped. Addresses that stand for one IPv4 host become that IPv4: mapped
- * (`::ffff:0:0/96`), NAT64 (`64:ff9b::/96`) and 6to4 (`2002::/16`). Deprecated IPv4-compatible ones (`::/96`) are
+ * (`::ffff:0:0/96`), NAT64 (`64:ff9b::/96`), SIIT (`::ffff:0:0:0/96`) and 6to4 (`2002::/16`). Deprecated IPv4-compatible ones (`::/96`) are
  * plain IPv6. Text that is no address stays as it is.
  */
 export function clientOf(text: string, ipv6Subnet: number): string {
@@ -38,6 +38,7 @@ function embeddedIPv4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
   switch (address.range()) {
     case 'ipv4Mapped':
     case 'rfc6052':
+    case 'rfc6145':
       return new ipaddr.IPv4(bytes.slice(12))
     case '6to4':
       return new ipaddr.IPv4(bytes.slice(2, 6))

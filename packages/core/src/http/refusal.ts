@@ -14,6 +14,13 @@ export interface Refusal {
 export type Message = Omit<Refusal, 'status'>
 
 const plainText = 'text/plain; charset=utf-8'
+/** Problem types of the draft, and their titles, by the reason of a denial. */
+const kinds = {
+  quota: ['quota-exceeded', 'Quota exceeded'],
+  blocked: ['abnormal-usage-detected', 'Blocked'],
+  'store-error': ['temporary-reduced-capacity', 'Temporarily reduced capacity'],
+} as const
+
 const problemTypes = 'https://iana.org/assignments/http-problem-types#'
 
 /** Reads the option `message`. */
@@ -38,16 +45,16 @@ export function refuse(
   const failed = decision.reason === 'store-error'
   const status = failed ? 503 : statusCode
   if (message) return { status, ...message }
-  const title = failed ? 'Temporarily reduced capacity' : 'Quota exceeded'
+  const [kind, title] = kinds[decision.reason as keyof typeof kinds] ?? kinds.quota
   const detail = explain(decision)
   if (!acceptsJson(accept)) return { status, contentType: plainText, body: `${title}. ${detail}\n` }
   const denying = decision.policies.filter((policy) => !policy.allowed && !policy.shadow)
   const problem = {
-    type: problemTypes + (failed ? 'temporary-reduced-capacity' : 'quota-exceeded'),
+    type: problemTypes + kind,
     title,
     status,
     detail,
-    ...(failed ? {} : { 'violated-policies': denying.map((policy) => policy.name) }),
+    ...(denying.length > 0 && { 'violated-policies': denying.map((policy) => policy.name) }),
   }
   return { status, contentType: 'application/problem+json', body: JSON.stringify(problem) }
 }
@@ -69,7 +76,8 @@ function explain(decision: Decision): string {
 }
 
 function acceptsJson(accept: string | undefined): boolean {
-  if (accept === undefined) return true
+  // A longer one is no browser's, and dear to read.
+  if (accept === undefined || accept.length > 1024) return true
   const negotiator = new Negotiator({ headers: { accept } })
   return negotiator.mediaTypes(['application/problem+json', 'application/json']).length > 0
 }

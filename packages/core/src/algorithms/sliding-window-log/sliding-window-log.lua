@@ -2,6 +2,9 @@
 -- State: a list of '<I7I4'. The head is 0 and the units of the entries that were trimmed; each further element is the
 -- time of an entry in us, never falling, and the units up to and including it. Sums are modulo 2^32.
 local size = redis.pcall('LLEN', key)
+if type(size) == 'table' and not string.find(size.err, 'WRONGTYPE', 1, true) then
+  redis.call('LLEN', key) -- a refusal of the server's is no state: it fails the call
+end
 if type(size) ~= 'number' then
   size = 0 -- a value of another type, or elements that are not ours, count as none
 end
