@@ -102,7 +102,6 @@ const exceptions: Readonly<Record<string, string>> = {
   B94: 'comes with Redis Cluster',
   B95: 'comes with Redis Cluster',
   B98: 'comes with Redis Cluster',
-  B99: 'comes with Redis Cluster and Sentinel',
   B103: 'comes with the circuit breaker',
   B109: 'comes with the checks of the server at start',
   B117: "comes with onStoreError: 'local'",

@@ -68,7 +68,7 @@ describe('a policy', () => {
     ['name', '', '""', '1 to 64 printable ASCII'],
     ['name', 'x'.repeat(65), '"xxx', '1 to 64 printable ASCII'],
     ['name', 'naïve', '"naïve"', '1 to 64 printable ASCII'],
-    ['name', 'a\nb', '"a\nb"', '1 to 64 printable ASCII'],
+    ['name', 'a\nb', '"a\\nb"', '1 to 64 printable ASCII'],
     ['name', 7, '7', '1 to 64 printable ASCII'],
     ['algorithm', 'sliding', '"sliding"', 'sliding-window-counter'],
     ['algorithm', '__proto__', '"__proto__"', 'fixed-window'],

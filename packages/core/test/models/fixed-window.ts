@@ -12,18 +12,19 @@ function windowAt(last: Window | undefined, at: bigint, { windowUs, aligned = tr
 
 /** Units charged in the window that holds the moment. */
 export const fixedWindowModel: Model = (history, at, numbers) => {
-  const windows = new Map<Charge, Window>()
+  /** The start of the window of each charge, which is its name. */
+  const starts = new Map<Charge, bigint>()
   let window: Window | undefined
   for (const event of history) {
     if ('of' in event) {
-      const charged = windows.get(event.of)
-      if (charged && charged === windowAt(window, event.at, numbers)) {
-        charged.used = max(0n, charged.used - event.units)
+      const open = windowAt(window, event.at, numbers)
+      if (open === window && open.start === starts.get(event.of)) {
+        open.used = max(0n, open.used - event.units)
       }
     } else {
       window = windowAt(window, event.at, event.numbers)
       window.used += event.cost
-      windows.set(event, window)
+      starts.set(event, window.start)
     }
   }
   const { used } = windowAt(window, at, numbers)
