@@ -43,6 +43,7 @@ export interface ResolvedPolicy {
   readonly keySuffix: string
   /** Decides one request on this policy's state: see `decide`. */
   readonly step: AlgorithmDefinition['step']
+  /** Gives back units of an earlier charge; see `AlgorithmDefinition`. */
   readonly refund: AlgorithmDefinition['refund']
   readonly rule: Rule
   /** What the Redis script is given of this policy. */
