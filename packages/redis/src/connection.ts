@@ -138,11 +138,13 @@ export class Connection {
 
   /** Settles as the link does; a question that failed on a connection that stands is asked again. */
   async #linked(): Promise<void> {
+    const link = this.#link
     try {
-      await this.#link
+      await link
     } catch (error) {
       if (this.#closed || this.#client.status !== 'ready') throw error
-      this.#onReady()
+      // The first of those that waited asks, for all of them.
+      if (this.#link === link) this.#onReady()
       await this.#link
     }
   }
