@@ -28,7 +28,7 @@ function decisionOf(...parts: Part[]) {
     atUs,
     ...part,
   }))
-  return decideFrom({ key: 'k' }, policies, verdicts)
+  return decideFrom({ key: 'k' }, policies, verdicts, 'store')
 }
 
 describe('a decision', () => {

@@ -40,13 +40,16 @@ export interface PolicyDecision {
 export interface Decision {
   readonly allowed: boolean
   /**
-   * `ok`; denied by a block of the key (`blocked`), by `cost` (more than could ever pass) or for want of `quota`; `store-error` when the store did not
-   * answer; `skipped` and `unlimited` when no policy applied.
+   * `ok`; denied by a block of the key (`blocked`), by `cost` (more than could ever pass) or for want of `quota`;
+   * `store-error` when the store failed and nobody else decided; `skipped` and `unlimited` when no policy applied.
    */
   readonly reason: Reason
-  /** Who decided: the `store`, or nobody (`none`: no policy applied, or the store failed). */
-  readonly source: 'store' | 'none'
-  /** Whether the store failed, so that the request was not counted. */
+  /**
+   * Who decided: the `store`; this process alone while the store was away (`local`); nobody (`none`: no policy applied,
+   * or the store failed).
+   */
+  readonly source: 'store' | 'local' | 'none'
+  /** Whether the store failed, so that it has not counted the request. */
   readonly degraded: boolean
   readonly key: string
   readonly plan?: string
@@ -81,12 +84,14 @@ function ceilMs(us: number): number {
 
 /**
  * Puts the verdicts of all policies together.
+ * @param source who gave them
  * @param blockedUs until a block of the key ends, if there is one, which denies whatever the policies say
  */
 export function decideFrom(
   subject: Subject,
   policies: readonly ResolvedPolicy[],
   verdicts: readonly Verdict[],
+  source: 'store' | 'local',
   blockedUs = 0,
 ): Decision {
   const parts = policies.map((policy, i): PolicyDecision => {
@@ -111,7 +116,7 @@ export function decideFrom(
   })
   const atMs = Math.floor((verdicts[0] as Verdict).atUs / 1000)
   const decision = combine(
-    { key: subject.key, plan: subject.plan, source: 'store', degraded: false, atMs },
+    { key: subject.key, plan: subject.plan, source, degraded: source === 'local', atMs },
     parts,
   )
   if (blockedUs === 0) return decision

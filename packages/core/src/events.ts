@@ -7,6 +7,21 @@ export type SluiceEvent =
   | { readonly type: 'decision'; readonly limiter: string; readonly decision: Decision }
   /** The store did not answer, and the request was decided by `onStoreError`; follows the cause of each such decision. */
   | { readonly type: 'store-error'; readonly limiter: string; readonly error: Error }
+  /**
+   * The store stopped answering: at least half of its last calls failed. Told once to each listener, with the limiters
+   * of its that are concerned and the failure that made it so.
+   */
+  | { readonly type: 'store-down'; readonly limiters: readonly string[]; readonly error: Error }
+  /**
+   * The store answers again, and has for a second: how long it was down, and how many requests of all limiters on it
+   * were decided without it meanwhile.
+   */
+  | {
+      readonly type: 'store-up'
+      readonly limiters: readonly string[]
+      readonly downMs: number
+      readonly degraded: number
+    }
   /** Something is probably not as meant; reported once for each cause. */
   | { readonly type: 'warning'; readonly limiter: string; readonly code: ErrorCode; readonly message: string }
 

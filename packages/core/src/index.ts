@@ -18,6 +18,7 @@ export {
   show,
 } from './errors.js'
 export type { Logger, SluiceEvent } from './events.js'
+export type { FailureMode, OnStoreError } from './failure/failure-mode.js'
 export {
   type Exchange,
   type Extractor,
@@ -42,7 +43,7 @@ export { HttpLimiter, type HttpOutcome } from './http/http-limiter.js'
 export type { HttpOptions, RateLimitOptions, RequestFunction } from './http/http-options.js'
 export type { Refusal } from './http/refusal.js'
 export { Limiter, type LimitRequest } from './limiter.js'
-export type { LimiterOptions, OnStoreError } from './limiter-options.js'
+export type { LimiterOptions } from './limiter-options.js'
 export { MemoryStore, type MemoryStoreOptions } from './memory-store.js'
 export { definePlans, type Plan, type Plans } from './plans.js'
 export { type Policy, type ResolvedPolicy, resolvePolicy } from './policy.js'

@@ -1,11 +1,10 @@
 import { badOption, refuseUnknownOptions } from './errors.js'
 import type { Logger, SluiceEvent } from './events.js'
+import { checkOnStoreError, type OnStoreError } from './failure/failure-mode.js'
 import { definePlans, type Plan, type Plans, policiesOf, resolvePolicies } from './plans.js'
 import { checkName, type Policy, policyOptions, type ResolvedPolicy } from './policy.js'
+import type { PolicySource } from './policy-choice.js'
 import type { Store } from './store.js'
-
-/** What to do with a request when the store does not answer: serve it, or refuse it with 503. */
-export type OnStoreError = 'allow' | 'deny'
 
 /** Options of a {@link Limiter}, beside those of its policy in the short form. */
 export interface LimiterOptions {
@@ -27,11 +26,19 @@ export interface LimiterOptions {
   blocks?: boolean
   /** The budget of one decision in milliseconds, 1 to 60,000. Default 100. */
   timeoutMs?: number
-  /** What becomes of a request when the store fails or does not answer in time. Default `'allow'`. */
+  /**
+   * What becomes of a request when the store fails or does not answer in time: see {@link OnStoreError}. It holds for
+   * every policy without one of its own, and for blocks. Default `'allow'`.
+   */
   onStoreError?: OnStoreError
-  /** Hears every decision, store error and warning. */
+  /**
+   * How many processes share the store, 1 to 100,000: with `onStoreError: 'local'` each serves this part of every
+   * limit while the store is away. Default 1, with a warning where `'local'` needs it.
+   */
+  nodes?: number
+  /** Hears every decision, store error and warning, and when the store goes down and comes up. */
   onEvent?: (event: SluiceEvent) => void
-  /** Where warnings are written. Default `console`. */
+  /** Where warnings are written, and one line when the store goes down or comes up. Default `console`. */
   logger?: Logger
 }
 
@@ -43,6 +50,7 @@ const limiterOptions = [
   'blocks',
   'timeoutMs',
   'onStoreError',
+  'nodes',
   'onEvent',
   'logger',
 ]
@@ -54,12 +62,16 @@ const storeMethods = ['consume', 'peek', 'refund', 'reset', 'close'] as const
 
 /** The options of a limiter, checked, with their defaults. */
 export interface ResolvedLimiterOptions extends PolicySource {
+  /** Whether the policy was given in the short form, as limit and window. */
+  readonly short: boolean
   readonly name: string
   /** Undefined where the limiter is to make one of its own. */
   readonly store: Store | undefined
   readonly blocks: boolean
   readonly timeoutMs: number
   readonly onStoreError: OnStoreError
+  /** Undefined where it is not known. */
+  readonly nodes: number | undefined
   readonly onEvent: LimiterOptions['onEvent']
   readonly logger: Logger
 }
@@ -78,6 +90,7 @@ export function resolveLimiterOptions(options: LimiterOptions & Partial<Policy>)
     blocks = false,
     timeoutMs = 100,
     onStoreError = 'allow',
+    nodes,
     onEvent,
     logger = console,
   } = options
@@ -87,8 +100,9 @@ export function resolveLimiterOptions(options: LimiterOptions & Partial<Policy>)
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > 60_000) {
     throw badOption('timeoutMs', timeoutMs, 'whole milliseconds from 1 to 60,000')
   }
-  if (onStoreError !== 'allow' && onStoreError !== 'deny') {
-    throw badOption('onStoreError', onStoreError, "'allow' or 'deny'")
+  checkOnStoreError(onStoreError)
+  if (nodes !== undefined && !(Number.isInteger(nodes) && nodes >= 1 && nodes <= 100_000)) {
+    throw badOption('nodes', nodes, 'a whole number of processes from 1 to 100,000')
   }
   if (onEvent !== undefined && typeof onEvent !== 'function')
     throw badOption('onEvent', onEvent, 'a function')
@@ -96,22 +110,17 @@ export function resolveLimiterOptions(options: LimiterOptions & Partial<Policy>)
   if (store !== undefined && storeMethods.some((method) => typeof store?.[method] !== 'function')) {
     throw badOption('store', store, 'a Store such as `new MemoryStore()` or `new RedisStore(client)`')
   }
-  return { ...source, name, store, blocks, timeoutMs, onStoreError, onEvent, logger }
+  return { ...source, name, store, blocks, timeoutMs, onStoreError, nodes, onEvent, logger }
 }
 
-interface PolicySource {
-  /** The policies of every request, where there are no plans. */
-  readonly policies: readonly ResolvedPolicy[]
-  readonly plans?: ReadonlyMap<string, readonly ResolvedPolicy[]>
-  /** Whether they were given in the short form, as limit and window. */
-  readonly short?: boolean
-}
+/** Options of a policy that in the short form the limiter has too. */
+const sharedOptions: readonly string[] = ['name', 'onStoreError']
 
 /** Reads the one of the three forms that the options use: limit and window, policies, or plans. */
-function readPolicies(options: LimiterOptions & Partial<Policy>): PolicySource {
+function readPolicies(options: LimiterOptions & Partial<Policy>): PolicySource & { short: boolean } {
   const given = (option: string) => options[option as keyof Policy] !== undefined
   const forms = [
-    policyOptions.find((option) => option !== 'name' && given(option)),
+    policyOptions.find((option) => !sharedOptions.includes(option) && given(option)),
     ...['policies', 'plans'].filter(given),
   ].filter(Boolean)
   if (forms.length !== 1) {
@@ -124,16 +133,18 @@ function readPolicies(options: LimiterOptions & Partial<Policy>): PolicySource {
   if (options.plans !== undefined) {
     const plans =
       policiesOf(options.plans) ?? (policiesOf(definePlans(options.plans)) as PolicySource['plans'])
-    return { policies: [], plans: plans as ReadonlyMap<string, readonly ResolvedPolicy[]> }
+    return { policies: [], plans: plans as ReadonlyMap<string, readonly ResolvedPolicy[]>, short: false }
   }
   if (options.policies !== undefined) {
     if (!Array.isArray(options.policies) || options.policies.length === 0) {
       throw badOption('policies', options.policies, 'an array of at least one policy')
     }
-    return { policies: resolvePolicies(options.policies, false) }
+    return { policies: resolvePolicies(options.policies, false), short: false }
   }
   const policy = Object.fromEntries(
-    policyOptions.filter(given).map((option) => [option, options[option as keyof Policy]]),
+    policyOptions
+      .filter((option) => option !== 'onStoreError' && given(option))
+      .map((option) => [option, options[option as keyof Policy]]),
   )
   return { policies: resolvePolicies([policy as unknown as Policy], false), short: true }
 }

@@ -47,12 +47,6 @@ class WatchedStore implements Store {
   }
 }
 
-/** A store whose answer the test gives. */
-function storeThat(consume: () => Promise<readonly Verdict[]>): Store {
-  const nothing = async (): Promise<void> => {}
-  return { shared: true, consume, peek: consume, refund: nothing, reset: nothing, close: nothing }
-}
-
 /** How many of `requests` are allowed, one after another. */
 async function admitted(limiter: Limiter, requests: LimitRequest[]): Promise<number> {
   let count = 0
@@ -102,9 +96,17 @@ describe('the options of a limiter', () => {
     [
       { ...short, onStoreError: 'ignore' },
       'SLUICE_BAD_OPTION',
-      ['`onStoreError`', '"ignore"', "'allow' or 'deny'"],
+      ['`onStoreError`', '"ignore"', "'allow', 'deny', 'local'"],
     ],
-    [{ ...short, onStoreError: null }, 'SLUICE_BAD_OPTION', ['`onStoreError`', 'null', "'allow' or 'deny'"]],
+    [{ ...short, onStoreError: null }, 'SLUICE_BAD_OPTION', ['`onStoreError`', 'null', "'allow', 'deny'"]],
+    [
+      { policies: [{ ...short, onStoreError: 'open' }] },
+      'SLUICE_BAD_OPTION',
+      ['`onStoreError`', '"open"', "'allow', 'deny', 'local'"],
+    ],
+    [{ ...short, nodes: 0 }, 'SLUICE_BAD_OPTION', ['`nodes`', '0', '1 to 100,000']],
+    [{ ...short, nodes: 2.5 }, 'SLUICE_BAD_OPTION', ['`nodes`', '2.5', '1 to 100,000']],
+    [{ ...short, nodes: '4' }, 'SLUICE_BAD_OPTION', ['`nodes`', '"4"', '1 to 100,000']],
     [{ ...short, onEvent: 'log' }, 'SLUICE_BAD_OPTION', ['`onEvent`', '"log"', 'a function']],
     [{ ...short, onEvent: null }, 'SLUICE_BAD_OPTION', ['`onEvent`', 'null', 'a function']],
     [{ ...short, logger: null }, 'SLUICE_BAD_OPTION', ['`logger`', 'null', '`warn`']],
@@ -507,92 +509,6 @@ describe('keys', () => {
       expect(await admitted(limiter, times(3, { key }))).toBe(2)
     }
     expect(store.size).toBe(6)
-  })
-})
-
-describe.each(['allow', 'deny'] as const)("onStoreError '%s'", (onStoreError) => {
-  const failures: [string, () => Promise<never>][] = [
-    [
-      'throws',
-      () => {
-        throw new Error('store failed')
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('store failed'))],
-  ]
-
-  it.each(failures)('answers when the store %s', async (_, fail) => {
-    const events: SluiceEvent[] = []
-    const limiter = new Limiter({
-      store: storeThat(fail),
-      ...short,
-      onStoreError,
-      onEvent: (event) => events.push(event),
-    })
-    for (const method of ['consume', 'peek'] as const) {
-      const decision = await limiter[method]({ key: 'k' })
-      expect(decision).toMatchObject({
-        allowed: onStoreError === 'allow',
-        reason: 'store-error',
-        source: 'none',
-        degraded: true,
-        key: 'k',
-        policies: [],
-      })
-      expect(events.splice(0)).toEqual([
-        { type: 'store-error', limiter: 'default', error: new Error('store failed') },
-        { type: 'decision', limiter: 'default', decision },
-      ])
-    }
-  })
-
-  it('answers when the store does not, within exactly timeoutMs, and ignores what comes later', async () => {
-    jest.useFakeTimers()
-    try {
-      let answer: (verdicts: readonly Verdict[]) => void = () => {}
-      const store = storeThat(
-        () =>
-          new Promise((resolve) => {
-            answer = resolve
-          }),
-      )
-      const events: SluiceEvent[] = []
-      const limiter = new Limiter({
-        store,
-        ...short,
-        onStoreError,
-        timeoutMs: 50,
-        onEvent: (event) => events.push(event),
-      })
-      const decision = limiter.consume({ key: 'k' })
-      await jest.advanceTimersByTimeAsync(49)
-      expect(events).toEqual([])
-      await jest.advanceTimersByTimeAsync(2)
-      expect(await decision).toMatchObject({
-        allowed: onStoreError === 'allow',
-        reason: 'store-error',
-        degraded: true,
-      })
-      expect(events).toMatchObject([
-        { type: 'store-error', error: { code: 'SLUICE_STORE_TIMEOUT' } },
-        { type: 'decision' },
-      ])
-      answer([])
-      await jest.advanceTimersByTimeAsync(0)
-      expect(events).toHaveLength(2)
-      expect(jest.getTimerCount()).toBe(0)
-    } finally {
-      jest.useRealTimers()
-    }
-  })
-
-  it('does not stand in the way of an error of the request', () => {
-    const limiter = new Limiter({
-      store: storeThat(() => Promise.reject(new Error())),
-      ...short,
-      onStoreError,
-    })
-    return expect(limiter.consume({ key: 'k', cost: -1 })).rejects.toMatchObject({ code: 'SLUICE_BAD_COST' })
   })
 })
 

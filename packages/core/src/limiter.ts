@@ -5,15 +5,18 @@ import { isClusterWorker } from './cluster-worker.js'
 import { type Decision, decideFrom, decideWithoutPolicy } from './decision.js'
 import { type Duration, parseDuration } from './duration.js'
 import { badOption, type ErrorCode, SluiceError, show } from './errors.js'
-import type { SluiceEvent } from './events.js'
+import { Fallback } from './failure/fallback.js'
+import { type GuardedStore, guardOf, type Watcher } from './failure/guarded-store.js'
+import { localStoreOf } from './failure/local-store.js'
 import { encodeKey, encodeName } from './key.js'
 import { claimName, freeName } from './limiter-names.js'
 import { type LimiterOptions, type ResolvedLimiterOptions, resolveLimiterOptions } from './limiter-options.js'
 import { MemoryStore } from './memory-store.js'
-import { isLimit, type Policy, type ResolvedPolicy } from './policy.js'
+import { isLimit, type Policy } from './policy.js'
+import { PolicyChoice } from './policy-choice.js'
 import { attachReceipts, receiptsOf } from './receipt.js'
-import type { Check, ConsumeOptions, Refund, Store, Verdict } from './store.js'
-import { within } from './within.js'
+import { Reporter } from './reporter.js'
+import { type ConsumeOptions, checksOf, type Refund, type Store, type Verdict } from './store.js'
 
 /** A request as {@link Limiter.consume} takes it. */
 export interface LimitRequest {
@@ -27,11 +30,6 @@ export interface LimitRequest {
   limit?: number
 }
 
-const maxCachedLimits = 1000
-
-/** Messages may hold what clients send, of which there is no end. */
-const maxLinesPerCode = 100
-
 const lookForBlock = blockPolicy()
 
 /** Decides requests: key and policies in, one decision out. */
@@ -40,12 +38,17 @@ export class Limiter {
   /** The budget of one decision, and of each function of the request, in milliseconds. */
   readonly timeoutMs: number
   readonly #encodedName: string
-  readonly #store: Store
   readonly #options: ResolvedLimiterOptions
+  /** What the limiter was given, or made. */
+  readonly #ownStore: Store
+  /** What it asks: a shared store behind its guard. */
+  readonly #store: Store
+  readonly #guard: GuardedStore | undefined
+  readonly #watcher: Watcher
+  readonly #reporter: Reporter
   readonly #consumeOptions: ConsumeOptions
-  readonly #logged = new Map<ErrorCode, Set<string>>()
-  /** In the short form of a named limiter, whose limit may depend on the request: its policy by limit. */
-  readonly #byLimit: Map<number, readonly ResolvedPolicy[]> | undefined
+  readonly #policies: PolicyChoice
+  readonly #fallback: Fallback
   #closed = false
 
   /** @throws SluiceError with the option, its value and what is expected */
@@ -55,11 +58,20 @@ export class Limiter {
     this.name = resolved.name
     this.timeoutMs = resolved.timeoutMs
     this.#encodedName = encodeName(this.name)
-    this.#consumeOptions = { timeoutMs: this.timeoutMs, warn: (code, message) => this.warn(code, message) }
-    this.#byLimit = resolved.short && options.name !== undefined ? new Map() : undefined
-    this.#store = resolved.store ?? new MemoryStore()
-    claimName(this.#store, this.name, options.plans ?? options.policies ?? this)
-    if (!this.#store.shared && isClusterWorker()) {
+    const warn = this.warn.bind(this)
+    this.#consumeOptions = { timeoutMs: this.timeoutMs, warn }
+    this.#policies = new PolicyChoice(this.name, resolved, resolved.short && options.name !== undefined)
+    this.#ownStore = resolved.store ?? new MemoryStore()
+    claimName(this.#ownStore, this.name, options.plans ?? options.policies ?? this)
+    this.#guard = this.#ownStore.shared ? guardOf(this.#ownStore) : undefined
+    this.#store = this.#guard ?? this.#ownStore
+    this.#reporter = new Reporter(resolved.onEvent, resolved.logger)
+    this.#watcher = { limiter: this.name, reporter: this.#reporter }
+    this.#guard?.watch(this.#watcher)
+    this.#fallback = new Fallback(this, this.#ownStore, resolved, this.#consumeOptions, warn)
+    const modes = [resolved.onStoreError, ...this.#policies.all.map(({ onStoreError }) => onStoreError)]
+    if (this.#guard && modes.includes('local')) this.#fallback.warnIfNodesUnknown()
+    if (!this.#guard && isClusterWorker()) {
       this.warn(
         'SLUICE_MEMORY_PER_WORKER',
         `limiter ${show(this.name)} counts in the memory of this cluster worker alone, so that all workers together admit up to their number times its limits: give it a shared \`store\``,
@@ -99,7 +111,7 @@ export class Limiter {
         const given = Math.min(granted, units ?? granted)
         if (given > 0) refunds.push({ key, policy, units: given, atUs, resetUs })
       }
-      if (refunds.length > 0) await this.#inTime(this.#store.refund(refunds, this.#consumeOptions))
+      if (refunds.length > 0) await receipt.store.refund(refunds, this.#consumeOptions)
     }
   }
 
@@ -110,8 +122,10 @@ export class Limiter {
   async reset(key: string): Promise<void> {
     this.#assertOpen()
     const prefix = this.#prefixOf(key)
-    const keys = [...new Set(this.#allPolicies().map((policy) => prefix + policy.keySuffix))]
-    if (keys.length > 0) await this.#inTime(this.#store.reset(keys, this.#consumeOptions))
+    const keys = [...new Set(this.#policies.all.map((policy) => prefix + policy.keySuffix))]
+    if (keys.length === 0) return
+    await localStoreOf(this.#ownStore).reset(keys)
+    await this.#store.reset(keys, this.#consumeOptions)
   }
 
   /**
@@ -127,7 +141,7 @@ export class Limiter {
     if (lengthMs > longestMs) throw badOption('duration', duration, "at most 100 years, or 'forever'")
     const policy = blockPolicy(lengthMs)
     const check = { key: this.#prefixOf(key) + policy.keySuffix, policy, least: 1, most: 1 }
-    await this.#inTime(this.#store.consume([check], this.#consumeOptions))
+    await this.#store.consume([check], this.#consumeOptions)
   }
 
   /**
@@ -137,25 +151,23 @@ export class Limiter {
   async unblock(key: string): Promise<void> {
     this.#assertOpen()
     this.#assertBlocks()
-    await this.#inTime(
-      this.#store.reset([this.#prefixOf(key) + lookForBlock.keySuffix], this.#consumeOptions),
-    )
+    await this.#store.reset([this.#prefixOf(key) + lookForBlock.keySuffix], this.#consumeOptions)
   }
 
   /** Whether the policies of a request depend on its plan. */
   get hasPlans(): boolean {
-    return this.#options.plans !== undefined
+    return this.#policies.hasPlans
   }
 
   /** The longest that an accepted request may have to wait under any policy, in milliseconds. */
   get longestDelayMs(): number {
-    const waitsUs = this.#allPolicies().map(({ rule }) => rule.longestDelayUs ?? 0)
+    const waitsUs = this.#policies.all.map(({ rule }) => rule.longestDelayUs ?? 0)
     return Math.ceil(Math.max(0, ...waitsUs) / 1000)
   }
 
   /** Whether there is a plan of this name. */
   hasPlan(plan: unknown): plan is string {
-    return typeof plan === 'string' && this.#options.plans !== undefined && this.#options.plans.has(plan)
+    return this.#policies.hasPlan(plan)
   }
 
   /** A decision that this request is not limited, reported like any other. */
@@ -163,16 +175,19 @@ export class Limiter {
     return this.#report(decideWithoutPolicy({ key }, 'skipped', true, nowMs()))
   }
 
-  /** Reports that the store failed in something for which no decision is left to say so. */
-  storeFailed(error: Error): void {
-    this.#emit({ type: 'store-error', limiter: this.name, error })
-    this.#logOnce('SLUICE_STORE_FAILED', `limiter ${show(this.name)} could not count: ${error.message}`)
+  /** Reports that a charge could not be given back, for which no decision is left to say so. */
+  refundFailed(error: Error): void {
+    this.#reporter.emit({ type: 'store-error', limiter: this.name, error })
+    this.#reporter.logOnce(
+      'SLUICE_STORE_FAILED',
+      `limiter ${show(this.name)} could not give back what it charged: ${error.message}`,
+    )
   }
 
   /** Reports a likely mistake: one event and one line for each message, up to a hundred of one code. */
   warn(code: ErrorCode, message: string): void {
-    if (this.#logOnce(code, `${message} (${code})`)) {
-      this.#emit({ type: 'warning', limiter: this.name, code, message })
+    if (this.#reporter.logOnce(code, `${message} (${code})`)) {
+      this.#reporter.emit({ type: 'warning', limiter: this.name, code, message })
     }
   }
 
@@ -180,8 +195,9 @@ export class Limiter {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    freeName(this.#store, this.name)
-    if (this.#options.store === undefined) await this.#store.close()
+    freeName(this.#ownStore, this.name)
+    this.#guard?.unwatch(this.#watcher)
+    if (this.#options.store === undefined) await this.#ownStore.close()
   }
 
   async #decide(request: LimitRequest, method: 'consume' | 'peek'): Promise<Decision> {
@@ -189,47 +205,33 @@ export class Limiter {
     const { key, cost = 1, plan } = request ?? {}
     const prefix = this.#prefixOf(key)
     if (!isLimit(cost)) throw badCost('cost', cost)
-    const policies = this.#policiesFor(request)
+    const policies = this.#policies.of(plan, request.limit)
     const subject = { key, plan }
-    const { blocks, onStoreError } = this.#options
+    const { blocks } = this.#options
     if (policies.length === 0 && !blocks) {
       return this.#report(decideWithoutPolicy(subject, 'unlimited', true, nowMs()))
     }
-    const checks = (blocks ? [...policies, lookForBlock] : policies).map(
-      (policy): Check => ({ key: prefix + policy.keySuffix, policy, least: cost, most: cost }),
-    )
+    const checks = checksOf(blocks ? [...policies, lookForBlock] : policies, prefix, cost)
     let verdicts: readonly Verdict[]
     try {
-      verdicts = await this.#inTime(this.#store[method](checks, this.#consumeOptions))
+      verdicts = await this.#store[method](checks, this.#consumeOptions)
       if (verdicts?.length !== checks.length) {
         throw new SluiceError('SLUICE_STORE_FAILED', 'The store did not give one verdict for each check')
       }
     } catch (error) {
-      this.storeFailed(error as Error)
-      return this.#report(decideWithoutPolicy(subject, 'store-error', onStoreError === 'allow', nowMs()))
+      this.#storeFailed(error as Error)
+      const uncounted = { subject, policies, prefix, cost, method }
+      return this.#report(await this.#fallback.decide(uncounted, nowMs(), error as Error))
     }
     const blockedUs = blocks ? (verdicts.at(-1) as Verdict).retryUs : 0
     if (policies.length === 0 && blockedUs === 0) {
       return this.#report(decideWithoutPolicy(subject, 'unlimited', true, nowMs()))
     }
-    const decision = decideFrom(subject, policies, verdicts, blockedUs)
+    const decision = decideFrom(subject, policies, verdicts, 'store', blockedUs)
     if (method === 'consume' && decision.allowed) {
-      attachReceipts(decision, [{ limiter: this, checks, verdicts, spent: false }])
+      attachReceipts(decision, [{ limiter: this, store: this.#store, checks, verdicts, spent: false }])
     }
     return this.#report(decision)
-  }
-
-  /** A store in this process answers at once, or not at all; a shared one has the budget. */
-  #inTime<T>(answer: Promise<T>): Promise<T> {
-    if (!this.#store.shared) return answer
-    return within(answer, this.timeoutMs, () => {
-      return new SluiceError('SLUICE_STORE_TIMEOUT', `The store did not answer within ${this.timeoutMs} ms`)
-    })
-  }
-
-  #allPolicies(): readonly ResolvedPolicy[] {
-    const { plans, policies } = this.#options
-    return plans ? [...plans.values()].flat() : policies
   }
 
   #prefixOf(key: unknown): string {
@@ -252,80 +254,19 @@ export class Limiter {
     }
   }
 
-  #policiesFor({ plan, limit }: LimitRequest): readonly ResolvedPolicy[] {
-    if (this.#options.plans) {
-      const policies = typeof plan === 'string' ? this.#options.plans.get(plan) : undefined
-      if (policies) return this.#withLimit(policies, limit)
-      throw new SluiceError(
-        'SLUICE_UNKNOWN_PLAN',
-        `Limiter ${show(this.name)} has no plan ${show(plan)}. Expected one of ${[...this.#options.plans.keys()].join(', ')}`,
+  #storeFailed(error: Error): void {
+    this.#reporter.emit({ type: 'store-error', limiter: this.name, error })
+    if (this.#guard) this.#guard.countDegraded()
+    else
+      this.#reporter.logOnce(
+        'SLUICE_STORE_FAILED',
+        `limiter ${show(this.name)} could not count: ${error.message}`,
       )
-    }
-    if (plan !== undefined) {
-      throw new SluiceError(
-        'SLUICE_UNKNOWN_PLAN',
-        `Limiter ${show(this.name)} has no plans, so ${show(plan)} is none of them`,
-      )
-    }
-    return this.#withLimit(this.#options.policies, limit)
-  }
-
-  #withLimit(policies: readonly ResolvedPolicy[], limit: number | undefined): readonly ResolvedPolicy[] {
-    if (limit === undefined) return policies
-    if (!this.#byLimit) {
-      throw new SluiceError(
-        'SLUICE_BAD_LIMIT',
-        `A limit of the request needs a limiter with a \`name\` and one policy in the short form { name, limit, window }`,
-      )
-    }
-    if (!isLimit(limit)) {
-      throw new SluiceError(
-        'SLUICE_BAD_LIMIT',
-        `The limit is ${show(limit)}. Expected a whole number from 0 to 1,000,000,000`,
-      )
-    }
-    let changed = this.#byLimit.get(limit)
-    if (!changed) {
-      changed = policies.map((policy) => policy.withLimit(limit))
-      if (this.#byLimit.size >= maxCachedLimits) this.#byLimit.clear()
-      this.#byLimit.set(limit, changed)
-    }
-    return changed
   }
 
   #report(decision: Decision): Decision {
-    this.#emit({ type: 'decision', limiter: this.name, decision })
+    this.#reporter.emit({ type: 'decision', limiter: this.name, decision })
     return decision
-  }
-
-  #emit(event: SluiceEvent): void {
-    const { onEvent } = this.#options
-    if (!onEvent) return
-    // A listener's mistake must neither refuse a request nor end the process.
-    const failed = (error: unknown): void => this.#log(`sluice: onEvent failed with ${show(error)}`)
-    try {
-      const settled: unknown = onEvent(event)
-      if (settled instanceof Promise) settled.catch(failed)
-    } catch (error) {
-      failed(error)
-    }
-  }
-
-  /** Writes a line unless it was written before; false if it was, or if its code has had its share. */
-  #logOnce(code: ErrorCode, message: string): boolean {
-    const logged = this.#logged.get(code) ?? new Set()
-    if (logged.has(message) || logged.size >= maxLinesPerCode) return false
-    this.#logged.set(code, logged.add(message))
-    this.#log(`sluice: ${message}`)
-    return true
-  }
-
-  #log(line: string): void {
-    // There is nowhere left to tell of a logger that fails.
-    try {
-      const settled: unknown = this.#options.logger.warn(line)
-      if (settled instanceof Promise) settled.catch(() => {})
-    } catch {}
   }
 }
 

@@ -6,6 +6,7 @@ import type { LeakyBucketOptions } from './algorithms/leaky-bucket/leaky-bucket.
 import type { SlidingWindowRingOptions } from './algorithms/sliding-window-ring/sliding-window-ring.js'
 import { type Duration, formatDuration, parseDuration } from './duration.js'
 import { badOption, refuseUnknownOptions } from './errors.js'
+import { checkOnStoreError, type OnStoreError } from './failure/failure-mode.js'
 import { encodeName } from './key.js'
 
 /** A named rule: an algorithm and its numbers. */
@@ -27,6 +28,8 @@ export interface Policy
   window: Duration
   /** Decide and report, never refuse. Default false. */
   shadow?: boolean
+  /** What to do when the store fails. Default: the limiter's `onStoreError`. */
+  onStoreError?: OnStoreError
 }
 
 /** A policy whose options were read, checked and turned into the constants of its algorithm. */
@@ -39,6 +42,8 @@ export interface ResolvedPolicy {
   /** The most units that can pass at once: the limit, or a bucket's burst. */
   readonly burst: number
   readonly shadow: boolean
+  /** Undefined where the limiter's holds. */
+  readonly onStoreError: OnStoreError | undefined
   /** The end of the policy's keys: its name or place, and the code and window of its algorithm. */
   readonly keySuffix: string
   /** Decides one request on this policy's state: see `decide`. */
@@ -50,9 +55,13 @@ export interface ResolvedPolicy {
   readonly wire: readonly (string | number)[]
   /** The same policy with another limit, for a limit that depends on the request. */
   withLimit(limit: number): ResolvedPolicy
+  /** One node's part of the same policy: limit, burst and queue divided by `nodes`, rounded down, at least 1. */
+  share(nodes: number): ResolvedPolicy
 }
 
-const commonOptions = ['name', 'algorithm', 'limit', 'window', 'shadow']
+const commonOptions = ['name', 'algorithm', 'limit', 'window', 'shadow', 'onStoreError']
+/** Options in units of the limit. */
+const sizeOptions = ['burst', 'queue']
 const maxLimit = 1e9
 const maxWindowMs = 400 * 86_400_000
 
@@ -85,9 +94,12 @@ export function resolvePolicy(policy: Policy, keyName?: string): ResolvedPolicy 
   const windowMs = parseDuration('window', policy.window)
   if (windowMs > maxWindowMs) throw badOption('window', policy.window, 'at most 400 days')
   if (typeof shadow !== 'boolean') throw badOption('shadow', shadow, 'true or false')
+  if (policy.onStoreError !== undefined) checkOnStoreError(policy.onStoreError)
   const name = checkName('name', policy.name ?? `${limit}-per-${formatDuration(windowMs)}`)
   const keySuffix = `${encodeName(keyName ?? name)}:${definition.code}${windowMs}`
-  return build({ definition, algorithm, name, windowMs, shadow, keySuffix, options: { ...policy } }, limit)
+  const { onStoreError } = policy
+  const options = { ...policy }
+  return build({ definition, algorithm, name, windowMs, shadow, onStoreError, keySuffix, options }, limit)
 }
 
 interface Parts {
@@ -96,12 +108,13 @@ interface Parts {
   readonly name: string
   readonly windowMs: number
   readonly shadow: boolean
+  readonly onStoreError: OnStoreError | undefined
   readonly keySuffix: string
   readonly options: Readonly<Record<string, unknown>>
 }
 
 function build(parts: Parts, limit: number): ResolvedPolicy {
-  const { definition, algorithm, name, windowMs, shadow, keySuffix, options } = parts
+  const { definition, algorithm, name, windowMs, shadow, onStoreError, keySuffix, options } = parts
   const windowUs = windowMs * 1000
   // A limit of 0 never reaches the step; its other options are checked all the same.
   const rule = definition.resolve({ limit: Math.max(limit, 1), windowUs, options })
@@ -113,12 +126,20 @@ function build(parts: Parts, limit: number): ResolvedPolicy {
     windowMs,
     burst,
     shadow,
+    onStoreError,
     keySuffix: `${keySuffix}${rule.keyDetail ?? ''}`,
     step: definition.step,
     refund: definition.refund,
     rule,
     wire: Object.freeze([definition.code, shadow ? 1 : 0, limit, windowUs, burst, ...rule.wire]),
     withLimit: (other: number) => build(parts, other),
+    share: (nodes: number) => {
+      const shared = (units: number): number => (units === 0 ? 0 : Math.max(1, Math.floor(units / nodes)))
+      const sizes = sizeOptions
+        .filter((option) => options[option] !== undefined)
+        .map((option) => [option, shared(options[option] as number)])
+      return build({ ...parts, options: { ...options, ...Object.fromEntries(sizes) } }, shared(limit))
+    },
   })
 }
 

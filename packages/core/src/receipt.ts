@@ -1,8 +1,10 @@
-import type { Check, Verdict } from './store.js'
+import type { Check, Store, Verdict } from './store.js'
 
 /** What a limiter charged for a decision, from which it can give back. */
 export interface Receipt {
   readonly limiter: object
+  /** Where it was charged. */
+  readonly store: Store
   readonly checks: readonly Check[]
   readonly verdicts: readonly Verdict[]
   /** Whether it was given back; only once, however often it is asked. */

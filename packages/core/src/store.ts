@@ -13,6 +13,15 @@ export interface Check {
   readonly most: number
 }
 
+/** The checks of one request: the same cost under each of its policies. */
+export function checksOf(
+  policies: readonly ResolvedPolicy[],
+  prefix: string,
+  cost: number,
+): readonly Check[] {
+  return policies.map((policy) => ({ key: prefix + policy.keySuffix, policy, least: cost, most: cost }))
+}
+
 /** A charge of one policy for one key, some units of which are to be given back. */
 export interface Refund extends Charge {
   readonly key: string

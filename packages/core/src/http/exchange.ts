@@ -33,6 +33,8 @@ export interface Exchange<Req = unknown, Res = unknown> {
   readonly ip: string | undefined
   /** Whether the framework believes any address that a client writes into `X-Forwarded-For`. */
   readonly trustsEveryProxy: boolean
+  /** Whether the framework takes no address from a header, whoever sends it. */
+  readonly trustsNoProxy: boolean
   /** Whether the client's connection is closed. */
   readonly gone: boolean
   /** Whether the response's headers went out already. */

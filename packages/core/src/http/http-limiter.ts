@@ -1,8 +1,8 @@
 import { addUp, type Decision } from '../decision.js'
 import { formatDuration } from '../duration.js'
 import { SluiceError, show } from '../errors.js'
+import { within } from '../failure/within.js'
 import type { Limiter, LimitRequest } from '../limiter.js'
-import { within } from '../within.js'
 import { Departures } from './departures.js'
 import type { Exchange, MaybePromise, RequestContext } from './exchange.js'
 import { ipKey } from './extractors.js'
@@ -13,6 +13,7 @@ import {
   type ResolvedHttpOptions,
   resolveHttpOptions,
 } from './http-options.js'
+import { Misuse } from './misuse.js'
 import { type Refusal, refuse } from './refusal.js'
 import { type RequestPart, setHeaders } from './response-headers.js'
 
@@ -50,7 +51,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
   readonly #limiter: Limiter
   readonly #random: () => number
   readonly #departures = new Departures()
-  #proxyTrustChecked = false
+  readonly #misuse: Misuse
 
   /**
    * @param random what `retryJitterMs` draws from, from 0 up to 1; for tests
@@ -60,6 +61,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
     this.#options = resolveHttpOptions(options)
     this.#limiter = this.#options.limiter
     this.#random = random
+    this.#misuse = new Misuse(this.#limiter, options.limiter === undefined)
     if (this.#limiter.longestDelayMs > longestWaitMs) {
       this.#limiter.warn(
         'SLUICE_LONG_QUEUE',
@@ -79,6 +81,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
    * @throws SluiceError when a function of the request failed
    */
   async handle(exchange: Exchange<Req, Res>): Promise<HttpOutcome> {
+    this.#misuse.request()
     let record = records.get(exchange.identity)
     if (!record) {
       record = { parts: [], outcomes: new Map(), written: new Map(), ends: undefined }
@@ -142,7 +145,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
 
   /** The reply is out already, so that a store that fails now is only told of. */
   #refund(decision: Decision): void {
-    this.#limiter.refund(decision).catch((error) => this.#limiter.storeFailed(error))
+    this.#limiter.refund(decision).catch((error) => this.#limiter.refundFailed(error))
   }
 
   async #decide(exchange: Exchange<Req>): Promise<Decision> {
@@ -185,15 +188,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
   }
 
   #addressOf(exchange: Exchange<Req>): string | undefined {
-    if (!this.#proxyTrustChecked) {
-      this.#proxyTrustChecked = true
-      if (exchange.trustsEveryProxy) {
-        this.#limiter.warn(
-          'SLUICE_TRUSTS_EVERY_PROXY',
-          'the framework trusts every proxy, so a client is counted by any address that it writes into X-Forwarded-For; trust only the proxies in front of this server',
-        )
-      }
-    }
+    this.#misuse.address(exchange)
     return exchange.ip
   }
 

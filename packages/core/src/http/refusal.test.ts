@@ -77,8 +77,17 @@ test.each([
   [{ error: 'later' }, { contentType: 'application/json; charset=utf-8', body: '{"error":"later"}' }],
   [['later'], { contentType: 'application/json; charset=utf-8', body: '["later"]' }],
 ])('the message %j replaces the body, whatever the client accepts', (message, expected) => {
-  expect(refuse(denied(), 429, readMessage(message), 'image/png')).toEqual({ status: 429, ...expected })
-  expect(refuse(failed, 429, readMessage(message), 'image/png')).toEqual({ status: 503, ...expected })
+  expect(refuse(denied(), 429, readMessage(message), 'image/png')).toMatchObject({ status: 429, ...expected })
+  expect(refuse(failed, 429, readMessage(message), 'image/png')).toMatchObject({ status: 503, ...expected })
+})
+
+test.each([
+  ['problem details', undefined, undefined, 'Quota exceeded. Try again in 2 seconds.'],
+  ['plain text', undefined, 'text/plain', 'Quota exceeded. Try again in 2 seconds.'],
+  ['a message of text', 'Later', undefined, 'Later'],
+  ['a message of JSON', { error: 'later' }, undefined, 'Quota exceeded. Try again in 2 seconds.'],
+])('what a refusal says as text does not depend on its body: %s', (_, message, accept, text) => {
+  expect(refuse(denied(), 429, readMessage(message), accept).text).toBe(text)
 })
 
 const cycle: Record<string, unknown> = {}

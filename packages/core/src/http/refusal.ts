@@ -8,10 +8,12 @@ export interface Refusal {
   readonly status: number
   readonly contentType: string
   readonly body: string
+  /** What it says, as one line of plain text, whatever the body. */
+  readonly text: string
 }
 
 /** The option `message`, as it is sent. */
-export type Message = Omit<Refusal, 'status'>
+export type Message = Pick<Refusal, 'contentType' | 'body'>
 
 const plainText = 'text/plain; charset=utf-8'
 /** Problem types of the draft, and their titles, by the reason of a denial. */
@@ -44,10 +46,11 @@ export function refuse(
 ): Refusal {
   const failed = decision.reason === 'store-error'
   const status = failed ? 503 : statusCode
-  if (message) return { status, ...message }
   const [kind, title] = kinds[decision.reason as keyof typeof kinds] ?? kinds.quota
   const detail = explain(decision)
-  if (!acceptsJson(accept)) return { status, contentType: plainText, body: `${title}. ${detail}\n` }
+  const text = message?.contentType === plainText ? message.body : `${title}. ${detail}`
+  if (message) return { status, ...message, text }
+  if (!acceptsJson(accept)) return { status, contentType: plainText, body: `${text}\n`, text }
   const denying = decision.policies.filter((policy) => !policy.allowed && !policy.shadow)
   const problem = {
     type: problemTypes + kind,
@@ -56,7 +59,7 @@ export function refuse(
     detail,
     ...(denying.length > 0 && { 'violated-policies': denying.map((policy) => policy.name) }),
   }
-  return { status, contentType: 'application/problem+json', body: JSON.stringify(problem) }
+  return { status, contentType: 'application/problem+json', body: JSON.stringify(problem), text }
 }
 
 function stringify(value: object): string | undefined {

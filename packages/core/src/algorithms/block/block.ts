@@ -54,12 +54,14 @@ export function blockPolicy(lengthMs = 0): ResolvedPolicy {
     windowMs: lengthMs,
     burst: 1,
     shadow: false,
+    onStoreError: undefined,
     keySuffix: `-:${block.code}`,
     step: block.step,
     refund: block.refund,
     rule: { burst: 1, lengthUs, wire: [lengthUs] } as Rule,
     wire: [block.code, 0, 1, lengthUs, 1, lengthUs],
     withLimit: () => policy,
+    share: () => policy,
   }
   return policy
 }
