@@ -4,7 +4,7 @@ export default {
   testMatch: [
     '<rootDir>/packages/**/*.test.ts',
     '<rootDir>/examples/**/*.test.ts',
-    '<rootDir>/scripts/*.test.ts',
+    '<rootDir>/scripts/**/*.test.ts',
   ],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],

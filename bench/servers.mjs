@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import redis from '../scripts/redis.cjs'
+import redis from '../scripts/servers/redis.cjs'
 
 /** Runs a measurement on a private Redis, with a client of it and the name of its version. */
 export async function withRedis(measure) {

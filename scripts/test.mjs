@@ -6,7 +6,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { prepare, root } from './prepare.mjs'
-import redis from './redis.cjs'
+import redis from './servers/redis.cjs'
+import { findValkey } from './servers/valkey.cjs'
 
 /** @type {(() => unknown)[]} what to do before leaving, last one first */
 const cleanup = []
@@ -52,9 +53,18 @@ async function composeRedis() {
   return url
 }
 
+/** What tells the tests where Valkey is, or why it is not. */
+function provideValkey() {
+  const { path, missing } = findValkey()
+  if (path) return { SLUICE_VALKEY: path }
+  console.error(`!!! NOT TESTED AGAINST VALKEY: ${missing} !!!`)
+  return { SLUICE_VALKEY_MISSING: missing }
+}
+
 async function runTests() {
   prepare()
   const url = await provideRedis()
+  const valkey = provideValkey()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
   cleanup.push(() => rmSync(folder, { recursive: true, force: true }))
   if (interrupted) return { passed: 0, failed: 0, skipped: 0, ok: false }
@@ -69,7 +79,7 @@ async function runTests() {
   ]
   jest = spawn(process.execPath, args, {
     cwd: root,
-    env: { ...process.env, REDIS_URL: url },
+    env: { ...process.env, REDIS_URL: url, ...valkey },
     stdio: ['inherit', 2, 2],
   })
   const [code] = await once(jest, 'exit')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis, type RedisOptions } from 'ioredis'
 
-export { type RedisServer, startRedis } from '../../../scripts/redis.cjs'
+export { type RedisServer, startRedis } from '../../../scripts/servers/redis.cjs'
 
 /** A client of the server for functional tests, whose keys all carry a random prefix. */
 export function functionalClient(options: RedisOptions = {}): Redis {
