@@ -32,6 +32,12 @@ function decisionOf(...parts: Part[]) {
 }
 
 describe('a decision', () => {
+  it('stands without the policies that the store could not decide', () => {
+    const decision = decisionOf({}, { allowed: false, retryUs: 1 }, { failed: true })
+    expect(decision).toMatchObject({ allowed: false, reason: 'quota' })
+    expect(decision.policies).toHaveLength(2)
+  })
+
   it('states who was counted, by whom and when', () => {
     expect(decisionOf({})).toMatchObject({
       key: 'k',

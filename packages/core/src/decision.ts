@@ -83,7 +83,7 @@ function ceilMs(us: number): number {
 }
 
 /**
- * Puts the verdicts of all policies together.
+ * Puts the verdicts of all policies together; those of policies that the store could not decide are left out.
  * @param source who gave them
  * @param blockedUs until a block of the key ends, if there is one, which denies whatever the policies say
  */
@@ -94,11 +94,13 @@ export function decideFrom(
   source: 'store' | 'local',
   blockedUs = 0,
 ): Decision {
-  const parts = policies.map((policy, i): PolicyDecision => {
+  const parts: PolicyDecision[] = []
+  for (const [i, policy] of policies.entries()) {
     const verdict = verdicts[i] as Verdict
+    if (verdict.failed) continue
     const { allowed, retryUs, replenishUs, resetUs } = verdict
     const moreUs = allowed ? replenishUs : retryUs < 0 ? resetUs : retryUs
-    return {
+    parts.push({
       name: policy.name,
       algorithm: policy.algorithm,
       allowed,
@@ -112,8 +114,8 @@ export function decideFrom(
       moreAtUs: verdict.atUs + moreUs,
       delayMs: ceilMs(verdict.delayUs),
       shadow: policy.shadow,
-    }
-  })
+    })
+  }
   const atMs = Math.floor((verdicts[0] as Verdict).atUs / 1000)
   const decision = combine(
     { key: subject.key, plan: subject.plan, source, degraded: source === 'local', atMs },

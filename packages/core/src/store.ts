@@ -38,6 +38,11 @@ export interface ConsumeOptions {
 
 /** A store's answer for one check. All times are whole microseconds, counted from `atUs`. */
 export interface Verdict {
+  /**
+   * True where the store could not tell, which may be only beside a denial: that stands whatever the others are. The
+   * rest of the verdict then says nothing.
+   */
+  readonly failed?: true
   /** Whether this policy would admit, whatever the other checks of the call say. */
   readonly allowed: boolean
   /** Units charged (by peek: that would be charged); 0 when any check refused. */

@@ -1,69 +1,56 @@
 import { SluiceError } from '@sluice/core'
-import type { RedisOptions, Redis as RedisType } from 'ioredis'
+import type { Redis } from 'ioredis'
+import { type Client, duplicateOf, isCluster } from './client.js'
 import { script, scriptSha1 } from './script.generated.js'
+import { SilenceWatch } from './silence-watch.js'
+import { clusterNodes, singleServer, type Topology } from './topology.js'
 
 /** ioredis answers these too, though its types do not say so. */
 interface ScriptCommands {
   evalshaBuffer(sha1: string, keyCount: number, ...keysAndArgs: string[]): Promise<Buffer>
   evalBuffer(script: string, keyCount: number, ...keysAndArgs: string[]): Promise<Buffer>
+  del(...keys: string[]): Promise<number>
 }
 
-type Redis = RedisType & ScriptCommands
+type ScriptClient = Client & ScriptCommands & NodeJS.EventEmitter
 
-/**
- * A connection of the store's own: it fails at once where a user's may wait, so that a decision keeps its budget, and
- * never sends a command twice, which would charge twice.
- */
-export function duplicateFor(client: RedisType): RedisType {
-  const options: RedisOptions = {
-    enableOfflineQueue: false,
-    enableAutoPipelining: false,
-    maxRetriesPerRequest: 0,
-    // The budget of a decision is the limiter's; a timeout of the client's own would also end the first question.
-    commandTimeout: undefined,
-    // A master that became a replica keeps its connections: the address may lead to the new master by now.
-    reconnectOnError: (error) => error.message.startsWith('READONLY'),
-    autoResendUnfulfilledCommands: false,
-    retryStrategy: (attempt) => Math.min(50 * attempt, 500),
-    lazyConnect: false,
-    // The client holds a process open for this long after the end of a connection that was lost already.
-    disconnectTimeout: 100,
-  }
-  return client.duplicate(options)
-}
+/** How long after its end a client of our own is connected again, in milliseconds. */
+const reviveMs = 500
 
-/** How long the clocks of two machines can be taken to run alike. */
-const longestTrustMs = 10_000
-
-/** No reply is read as late as this, in microseconds. */
-const longestDelayUs = 5_000_000
-
-/** Runs the script on a connection and keeps track of the server's clock. */
+/** Runs the script through a client while its server, or Cluster, can be reached. */
 export class Connection {
-  readonly #client: Redis
+  readonly topology: Topology
+  readonly #client: ScriptClient
   readonly #owned: boolean
   /** Fulfilled while the server can be asked and its clock is known; rejected while it is away. */
   #link: Promise<void>
   /** Ends the wait of calls made before the first attempt to connect ended. */
   #settleFirst: (link: Promise<void>) => void = ignore
-  /** The server's TIME when last heard of, and the local monotonic time then. */
-  #heard = { serverUs: 0, atMs: 0 }
   #lastError: Error | undefined
+  #watch: SilenceWatch | undefined
+  #reviving: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(client: RedisType, owned: boolean) {
-    this.#client = client as Redis
-    this.#owned = owned
+  /** @param own whether to open a connection of its own, which is then closed too */
+  constructor(given: Client, own: boolean) {
+    const client = own ? duplicateOf(given) : given
+    this.#client = client as ScriptClient
+    this.#owned = own
+    this.topology = isCluster(client) ? clusterNodes(client, own) : singleServer(client as Redis)
     this.#link = new Promise((resolve) => {
       this.#settleFirst = resolve
     })
     this.#link.catch(ignore)
     if (client.status === 'ready') this.#onReady()
     if (client.status === 'end' || client.status === 'close') this.#onClose()
-    client.on('ready', this.#onReady)
-    client.on('close', this.#onClose)
-    // A lost connection is an answer to those who wait for it, not an event that ends the process.
-    if (owned) client.on('error', this.#onError)
+    this.#client.on('ready', this.#onReady)
+    this.#client.on('close', this.#onClose)
+    if (own) {
+      // A lost connection is an answer to those who wait for it, not an event that ends the process.
+      this.#client.on('error', this.#onError)
+      this.#client.on('end', this.#onEnd)
+      this.#watch = new SilenceWatch(() => this.topology.connections())
+    }
     if (client.status === 'wait') client.connect().catch(ignore)
   }
 
@@ -85,49 +72,58 @@ export class Connection {
   }
 
   /**
-   * Deletes keys that share a slot.
+   * Deletes keys: in a Cluster one by one, so that they may live anywhere.
    * @throws SluiceError `SLUICE_STORE_FAILED` with the client's error as its cause
    */
   async delete(keys: readonly string[]): Promise<void> {
-    await this.#ask((client) => client.del(...keys))
-  }
-
-  async #ask<T>(ask: (client: Redis) => Promise<T>): Promise<T> {
-    try {
-      await this.#linked()
-      return await ask(this.#client)
-    } catch (error) {
-      if (error instanceof SluiceError) throw error
-      throw new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${(error as Error).message}`, {
-        cause: error,
-      })
-    }
+    await this.#ask<unknown>((client) =>
+      this.topology.sharded ? Promise.all(keys.map((key) => client.del(key))) : client.del(...keys),
+    )
   }
 
   /**
-   * Remembers the server's clock as heard in a reply. A reply that was read late tells less than an earlier one did,
-   * unless that is so old that the clocks may have drifted; one that is behind by more than any delay was set back.
+   * Waits until the server can be asked.
+   * @throws SluiceError `SLUICE_STORE_TIMEOUT` with the client's last error as its cause
    */
-  heard(serverUs: number): void {
-    const atMs = performance.now()
-    const behindUs = this.serverUs() - serverUs
-    if (behindUs < 0 || behindUs > longestDelayUs || atMs - this.#heard.atMs > longestTrustMs) {
-      this.#heard = { serverUs, atMs }
+  async connected(timeoutMs: number): Promise<void> {
+    const deadlineMs = performance.now() + timeoutMs
+    for (;;) {
+      try {
+        await this.#linked()
+        if (this.#client.status === 'ready') return
+      } catch (error) {
+        if (this.#closed) throw error
+      }
+      const leftMs = deadlineMs - performance.now()
+      if (leftMs <= 0) throw late(timeoutMs, this.#lastError)
+      await new Promise((resolve) => setTimeout(resolve, Math.min(leftMs, pollMs)))
     }
-  }
-
-  /** The server's clock now, in microseconds, never ahead of it while it runs as fast as ours. */
-  serverUs(): number {
-    return Math.floor(this.#heard.serverUs + (performance.now() - this.#heard.atMs) * 1000)
   }
 
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    clearTimeout(this.#reviving)
+    this.#watch?.stop()
+    this.topology.close()
     this.#client.off('ready', this.#onReady)
     this.#client.off('close', this.#onClose)
     if (this.#owned) this.#client.disconnect()
     this.#become(Promise.reject(new SluiceError('SLUICE_CLOSED', 'This RedisStore was closed')))
+  }
+
+  async #ask<T>(ask: (client: ScriptClient) => Promise<T>): Promise<T> {
+    try {
+      await this.#linked()
+      // What is asked of a Cluster while it is away would wait in its queue.
+      if (this.#client.status !== 'ready') throw this.#away()
+      return await ask(this.#client)
+    } catch (error) {
+      if (error instanceof SluiceError) throw error
+      this.topology.failed()
+      const cause = this.#reasonOf(error as Error)
+      throw new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${cause.message}`, { cause })
+    }
   }
 
   #become(link: Promise<void>): void {
@@ -149,22 +145,46 @@ export class Connection {
     }
   }
 
-  async #synchronise(): Promise<void> {
-    const [seconds, microseconds] = await this.#client.time()
-    this.heard(Number(seconds) * 1_000_000 + Number(microseconds))
+  /** Why a call failed: that of one on a lost connection tells how often it was sent again, which is never. */
+  #reasonOf(error: Error): Error {
+    if (error.name !== 'MaxRetriesPerRequestError') return error
+    return this.#lastError ?? new Error('The connection was closed', { cause: error })
   }
 
   #away(): SluiceError {
-    return new SluiceError('SLUICE_STORE_FAILED', 'Redis is not connected', { cause: this.#lastError })
+    const cause = this.#lastError
+    // The reasons of a connection that was tried at several addresses are within.
+    const why = cause?.message || (cause as NodeJS.ErrnoException | undefined)?.code
+    return new SluiceError('SLUICE_STORE_FAILED', `Redis is not connected${why ? `: ${why}` : ''}`, { cause })
   }
 
-  readonly #onReady = (): void => this.#become(this.#synchronise())
+  readonly #onReady = (): void => {
+    this.#lastError = undefined
+    this.#become(this.topology.greet())
+  }
 
   readonly #onClose = (): void => this.#become(Promise.reject(this.#away()))
 
   readonly #onError = (error: Error): void => {
     this.#lastError = error
+    // Sentinels that are down are asked again and again, without a connection that could be closed.
+    if (this.#client.status !== 'ready' && !this.#closed) this.#onClose()
   }
+
+  /** Also a client that never gives up can end: when a failover is announced while it asks a Sentinel. */
+  readonly #onEnd = (): void => {
+    if (this.#closed) return
+    this.#reviving = setTimeout(() => this.#client.connect().catch(ignore), reviveMs)
+  }
+}
+
+/** How often a connection that is waited for is looked at, in milliseconds. */
+const pollMs = 20
+
+/** The error of a call that could not be made in time. */
+export function late(timeoutMs: number, cause?: Error): SluiceError {
+  const message = `Redis could not be reached within ${timeoutMs} ms`
+  return new SluiceError('SLUICE_STORE_TIMEOUT', message, cause && { cause })
 }
 
 function ignore(): void {}

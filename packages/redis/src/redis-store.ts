@@ -2,26 +2,29 @@ import {
   badOption,
   type Check,
   type ConsumeOptions,
+  type Logger,
   type Refund,
   refuseUnknownOptions,
-  SluiceError,
   type Store,
-  show,
   type Verdict,
 } from '@sluice/core'
-import type { Redis } from 'ioredis'
-import { Connection, duplicateFor } from './connection.js'
-import { decodeReply, encodeCall, encodeRefund } from './wire.js'
+import type { Cluster, Redis } from 'ioredis'
+import { checkClient } from './client.js'
+import { Connection } from './connection.js'
+import { Decider } from './decider.js'
+import { checkServers } from './ready.js'
 
 /** Options of {@link RedisStore}. */
 export interface RedisStoreOptions {
   /** The beginning of every key: 1 to 64 of `A-Z a-z 0-9 _ . : -`. Default `'sluice'`. */
   prefix?: string
   /**
-   * Whether to open a connection of its own, set to fail fast and never to send twice. Default true. With false the
-   * given client is used as it is, its queues and retries included.
+   * Whether to open a connection of its own, set to fail fast, never to send twice and to ask masters only. Default
+   * true. With false the given client is used as it is, its queues, retries and re-sent commands included.
    */
   duplicate?: boolean
+  /** Where {@link RedisStore.ready} writes its warnings. Default `console`. */
+  logger?: Logger
 }
 
 /**
@@ -34,85 +37,79 @@ export class RedisStore implements Store {
   readonly shared = true
   readonly #prefix: string
   readonly #connection: Connection
+  readonly #decider: Decider
+  readonly #logger: Logger
+  /** What `ready()` has warned of. */
+  readonly #warned = new Set<string>()
 
   /**
-   * @param client an ioredis client (standalone or Sentinel)
+   * @param client an ioredis client: standalone, with Sentinels, or a Cluster
    * @throws SluiceError `SLUICE_BAD_CLIENT` for any other client
    */
-  constructor(client: Redis, options: RedisStoreOptions = {}) {
+  constructor(client: Redis | Cluster, options: RedisStoreOptions = {}) {
     checkClient(client)
-    refuseUnknownOptions('RedisStore', options, ['prefix', 'duplicate'])
-    const { prefix = 'sluice', duplicate = true } = options
+    refuseUnknownOptions('RedisStore', options, ['prefix', 'duplicate', 'logger'])
+    const { prefix = 'sluice', duplicate = true, logger = console } = options
     if (typeof prefix !== 'string' || !/^[\w.:-]{1,64}$/.test(prefix)) {
       throw badOption('prefix', prefix, '1 to 64 of the characters A-Z a-z 0-9 _ . : -')
     }
     if (typeof duplicate !== 'boolean') throw badOption('duplicate', duplicate, 'true or false')
+    if (typeof logger?.warn !== 'function') {
+      throw badOption('logger', logger, 'an object with a method `warn`')
+    }
     this.#prefix = `${prefix}:`
-    this.#connection = new Connection(duplicate ? duplicateFor(client) : client, duplicate)
+    this.#logger = logger
+    this.#connection = new Connection(client, duplicate)
+    this.#decider = new Decider(this.#connection, this.#prefix)
   }
 
+  /**
+   * Charges all checks or none. In a Cluster, checks whose keys live in different slots are decided side by side, and
+   * what one slot grants is given back when another denies or fails: meanwhile others may be denied that quota, and a
+   * process that dies in between leaves it charged; never is more admitted.
+   * @throws SluiceError `SLUICE_STORE_FAILED` when the server failed or is away, `SLUICE_STORE_TIMEOUT` when it could
+   *   not be reached within the budget, `SLUICE_CROSS_SLOT_QUEUE` for a leaky bucket beside a check of another slot
+   */
   consume(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]> {
-    return this.#decide(checks, options, true)
+    return this.#decider.decide(checks, options, true)
   }
 
   peek(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]> {
-    return this.#decide(checks, options, false)
+    return this.#decider.decide(checks, options, false)
   }
 
-  async refund(refunds: readonly Refund[], options: ConsumeOptions): Promise<void> {
-    await this.#run(refunds, options, (notAfterUs) => encodeRefund(refunds, notAfterUs))
+  refund(refunds: readonly Refund[], options: ConsumeOptions): Promise<void> {
+    return this.#decider.refund(refunds, options)
   }
 
-  async reset(keys: readonly string[]): Promise<void> {
-    await this.#connection.delete(keys.map((key) => this.#prefix + key))
+  reset(keys: readonly string[]): Promise<void> {
+    return this.#connection.delete(keys.map((key) => this.#prefix + key))
   }
 
+  /**
+   * Waits for the connection, then checks that every server which decides is fit to: its version, its role, and that
+   * it runs the script (which writes one key for a second). Optional: a store works without it, and goes on trying
+   * after it has failed.
+   *
+   * Warns once, through `logger`, of an eviction policy that may drop limiter keys (`SLUICE_REDIS_EVICTION`), and of a
+   * server that does not tell about itself (`SLUICE_REDIS_UNCHECKED`).
+   * @param options.timeoutMs whole milliseconds from 1 to 600,000. Default 10,000.
+   * @throws SluiceError `SLUICE_STORE_TIMEOUT` or `SLUICE_STORE_FAILED` when the server cannot be asked;
+   *   `SLUICE_REDIS_VERSION`, `SLUICE_REDIS_REPLICA`, `SLUICE_REDIS_CLUSTER`, `SLUICE_REDIS_SCRIPTS`
+   */
+  async ready({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<void> {
+    if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > 600_000) {
+      throw badOption('timeoutMs', timeoutMs, 'whole milliseconds from 1 to 600,000')
+    }
+    await checkServers(this.#connection, this.#decider, timeoutMs, (code, message) => {
+      if (this.#warned.has(message)) return
+      this.#warned.add(message)
+      this.#logger.warn(`sluice: ${message} (${code})`)
+    })
+  }
+
+  /** Closes the store's own connection; a client used with `duplicate: false` stays open. Idempotent. */
   async close(): Promise<void> {
     this.#connection.close()
-  }
-
-  #decide(checks: readonly Check[], options: ConsumeOptions, charge: boolean): Promise<readonly Verdict[]> {
-    return this.#run(checks, options, (notAfterUs) => encodeCall(checks, charge, notAfterUs))
-  }
-
-  async #run(
-    parts: readonly { readonly key: string }[],
-    { timeoutMs }: ConsumeOptions,
-    encode: (notAfterUs: number) => string,
-  ): Promise<readonly Verdict[]> {
-    const keys = parts.map(({ key }) => this.#prefix + key)
-    const deadlineMs = performance.now() + timeoutMs
-    // A server whose clock was set forward finds the first call late; its reply tells its clock, and the second fits.
-    do {
-      const reply = await this.#connection.run(keys, () => {
-        const leftUs = Math.floor((deadlineMs - performance.now()) * 1000)
-        // A call that waited for the connection for too long is not sent at all.
-        if (leftUs <= 0) throw late(timeoutMs)
-        return encode(this.#connection.serverUs() + leftUs)
-      })
-      const { atUs, verdicts } = decodeReply(reply, parts.length)
-      this.#connection.heard(atUs)
-      if (verdicts) return verdicts
-    } while (performance.now() < deadlineMs)
-    throw late(timeoutMs)
-  }
-}
-
-function late(timeoutMs: number): SluiceError {
-  return new SluiceError('SLUICE_STORE_TIMEOUT', `Redis could not be reached within ${timeoutMs} ms`)
-}
-
-function checkClient(client: unknown): void {
-  const { duplicate, callBuffer, status, isCluster } = (client ?? {}) as Partial<Redis>
-  if (
-    isCluster ||
-    typeof duplicate !== 'function' ||
-    typeof callBuffer !== 'function' ||
-    typeof status !== 'string'
-  ) {
-    throw new SluiceError(
-      'SLUICE_BAD_CLIENT',
-      `The client of RedisStore is ${isCluster ? 'a Cluster' : show(client)}. Expected an ioredis client, \`new Redis(url)\``,
-    )
   }
 }

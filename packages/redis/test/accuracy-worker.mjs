@@ -1,10 +1,14 @@
 // One process of the accuracy test: sends its calls on one key at once, and tells how many were admitted.
 import { Limiter } from '@sluice/core'
 import { RedisStore } from '@sluice/redis'
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 
-const { url, keyPrefix, policy, calls } = JSON.parse(process.argv[2] ?? '')
-const client = new Redis(url, { keyPrefix })
+const { url, startupNodes, options, policy, calls } = JSON.parse(process.argv[2] ?? '')
+const client = startupNodes
+  ? new Cluster(startupNodes, options)
+  : url
+    ? new Redis(url, options)
+    : new Redis(options)
 const store = new RedisStore(client)
 const limiter = new Limiter({ store, name: 'accuracy', timeoutMs: 30_000, onStoreError: 'deny', ...policy })
 

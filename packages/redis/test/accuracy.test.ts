@@ -1,43 +1,39 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { type Algorithm, algorithmNames } from '@sluice/core'
+import { algorithmNames } from '@sluice/core'
+import { startCluster } from '../../../scripts/servers/cluster.cjs'
+import { startSentinel } from '../../../scripts/servers/sentinel.cjs'
+import { calls, limit, processes, type Reach, runProcesses } from './accuracy.js'
 
-const processes = 4
-const calls = 500
-const limit = 1000
+const stops: (() => Promise<unknown>)[] = []
+afterAll(() => Promise.all(stops.map((stop) => stop())))
 
-async function start(task: object): Promise<ChildProcess> {
-  const worker = fork(join(__dirname, 'accuracy-worker.mjs'), [JSON.stringify(task)])
-  await once(worker, 'message')
-  return worker
-}
+describe.each<[string, () => Promise<Reach>]>([
+  ['one server', async () => ({ url: process.env.REDIS_URL })],
+  [
+    'a Cluster',
+    async () => {
+      const { startupNodes, stop } = await startCluster()
+      stops.push(stop)
+      return { startupNodes }
+    },
+  ],
+  [
+    'a master behind Sentinels',
+    async () => {
+      const { sentinels, name, stop } = await startSentinel()
+      stops.push(stop)
+      return { options: { sentinels, name } }
+    },
+  ],
+])(`on %s, ${processes} processes with ${calls} concurrent calls each on one key`, (_, reachOf) => {
+  let reach: Reach
+  beforeAll(async () => {
+    reach = await reachOf()
+  })
 
-async function run(worker: ChildProcess): Promise<{ admitted: number; degraded: number }> {
-  const result = once(worker, 'message')
-  worker.send('go')
-  return (await result)[0]
-}
-
-describe(`${processes} processes with ${calls} concurrent calls each on one key`, () => {
-  test.each<[Algorithm]>(algorithmNames.map((name) => [name]))(
+  test.each(algorithmNames.map((name) => [name] as const))(
     '%s admits exactly the limit',
     async (algorithm) => {
-      const task = {
-        url: process.env.REDIS_URL,
-        keyPrefix: `test:${randomUUID()}:`,
-        policy: { algorithm, limit, window: '1d', ...(algorithm === 'leaky-bucket' && { queue: limit - 1 }) },
-        calls,
-      }
-      const workers = await Promise.all(Array.from({ length: processes }, () => start(task)))
-      const results = await Promise.all(workers.map(run))
-      const total = (name: 'admitted' | 'degraded'): number =>
-        results.reduce((sum, result) => sum + result[name], 0)
-      expect({ admitted: total('admitted'), degraded: total('degraded') }).toEqual({
-        admitted: limit,
-        degraded: 0,
-      })
+      expect(await runProcesses(algorithm, reach)).toEqual({ admitted: limit, degraded: 0 })
     },
   )
 })

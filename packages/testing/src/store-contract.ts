@@ -434,7 +434,10 @@ export function storeContract(
 }
 
 /** Whether the numbers are whole and not negative, the wait fits the answer, and the time is this. */
-function isSound({ allowed, retryUs, ...numbers }: Verdict, atUs: number | undefined): boolean {
+function isSound(
+  { allowed, retryUs, ...numbers }: Omit<Verdict, 'failed'>,
+  atUs: number | undefined,
+): boolean {
   return (
     numbers.atUs === atUs &&
     Object.values(numbers).every((number) => Number.isSafeInteger(number) && number >= 0) &&
