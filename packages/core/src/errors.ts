@@ -11,6 +11,7 @@ export const errorCodes = [
   'SLUICE_CASE_SENSITIVE_MOUNT',
   'SLUICE_CLOSED',
   'SLUICE_CROSS_SLOT_QUEUE',
+  'SLUICE_DENIED',
   'SLUICE_DUPLICATE_NAME',
   'SLUICE_DUPLICATE_POLICY',
   'SLUICE_LONG_QUEUE',
@@ -50,7 +51,8 @@ export interface SluiceErrorOptions {
 
 /**
  * The one error class of Sluice: a mistake in the configuration, a bad value from a function of the request, or a
- * store that did not answer. Being limited is never an error: it is a {@link Decision} with `allowed: false`.
+ * store that did not answer. Being limited is no error but a {@link Decision} with `allowed: false`, except to the caller
+ * of a method under `@rateLimited`.
  */
 export class SluiceError extends Error {
   /** What went wrong, stable across versions. */

@@ -8,6 +8,17 @@ export type SluiceEvent =
   /** The store did not answer, and the request was decided by `onStoreError`; follows the cause of each such decision. */
   | { readonly type: 'store-error'; readonly limiter: string; readonly error: Error }
   /**
+   * The plan of a request could not be found, and `onPlanError` chose in its place: `plan`, or nobody's. Precedes the
+   * decision. Where the error is thrown instead, there is no event.
+   */
+  | {
+      readonly type: 'plan-error'
+      readonly limiter: string
+      readonly key: string
+      readonly plan: string | undefined
+      readonly error: Error
+    }
+  /**
    * The store stopped answering: at least half of its last calls failed. Told once to each listener, with the limiters
    * of its that are concerned and the failure that made it so.
    */

@@ -5,7 +5,7 @@ import { isClusterWorker } from './cluster-worker.js'
 import { type Decision, decideFrom, decideWithoutPolicy } from './decision.js'
 import { type Duration, parseDuration } from './duration.js'
 import { badOption, type ErrorCode, SluiceError, show } from './errors.js'
-import { Fallback } from './failure/fallback.js'
+import { Fallback, type Uncounted } from './failure/fallback.js'
 import { type GuardedStore, guardOf, type Watcher } from './failure/guarded-store.js'
 import { localStoreOf } from './failure/local-store.js'
 import { encodeKey, encodeName } from './key.js'
@@ -85,6 +85,15 @@ export class Limiter {
    */
   consume(request: LimitRequest): Promise<Decision> {
     return this.#decide(request, 'consume')
+  }
+
+  /** Decides a request whose plan could not be found: under the plan that stands in, or as `onStoreError` says. */
+  consumeWithoutPlan(request: LimitRequest, error: Error, asStoreError: boolean): Promise<Decision> {
+    const { key, plan } = request
+    this.#reporter.emit({ type: 'plan-error', limiter: this.name, key, plan, error })
+    const cause = error.cause === undefined ? '' : `: ${show(error.cause)}`
+    this.#reporter.logOnce('SLUICE_REQUEST_FUNCTION', `${error.message}${cause}; \`onPlanError\` stands in`)
+    return this.#decide(request, 'consume', asStoreError ? error : undefined)
   }
 
   /** Answers as {@link Limiter.consume} would, and charges nothing. */
@@ -200,17 +209,18 @@ export class Limiter {
     if (this.#options.store === undefined) await this.#ownStore.close()
   }
 
-  async #decide(request: LimitRequest, method: 'consume' | 'peek'): Promise<Decision> {
+  /** @param failure why the store has nothing to count: it is only asked for a block */
+  async #decide(request: LimitRequest, method: 'consume' | 'peek', failure?: Error): Promise<Decision> {
     this.#assertOpen()
     const { key, cost = 1, plan } = request ?? {}
     const prefix = this.#prefixOf(key)
     if (!isLimit(cost)) throw badCost('cost', cost)
-    const policies = this.#policies.of(plan, request.limit)
+    const planned = failure && plan === undefined ? [] : this.#policies.of(plan, request.limit)
+    const policies = failure ? [] : planned
     const subject = { key, plan }
+    const uncounted = { subject, policies: planned, prefix, cost, method }
     const { blocks } = this.#options
-    if (policies.length === 0 && !blocks) {
-      return this.#report(decideWithoutPolicy(subject, 'unlimited', true, nowMs()))
-    }
+    if (policies.length === 0 && !blocks) return this.#uncounted(uncounted, failure)
     const checks = checksOf(blocks ? [...policies, lookForBlock] : policies, prefix, cost)
     let verdicts: readonly Verdict[]
     try {
@@ -220,18 +230,24 @@ export class Limiter {
       }
     } catch (error) {
       this.#storeFailed(error as Error)
-      const uncounted = { subject, policies, prefix, cost, method }
-      return this.#report(await this.#fallback.decide(uncounted, nowMs(), error as Error))
+      return this.#uncounted(uncounted, error as Error)
     }
     const blockedUs = blocks ? (verdicts.at(-1) as Verdict).retryUs : 0
-    if (policies.length === 0 && blockedUs === 0) {
-      return this.#report(decideWithoutPolicy(subject, 'unlimited', true, nowMs()))
-    }
+    if (policies.length === 0 && blockedUs === 0) return this.#uncounted(uncounted, failure)
     const decision = decideFrom(subject, policies, verdicts, 'store', blockedUs)
     if (method === 'consume' && decision.allowed) {
       attachReceipts(decision, [{ limiter: this, store: this.#store, checks, verdicts, spent: false }])
     }
     return this.#report(decision)
+  }
+
+  /** The decision where the store counts nothing: nothing is limited, or something failed. */
+  async #uncounted(request: Uncounted, failure: Error | undefined): Promise<Decision> {
+    return this.#report(
+      failure
+        ? await this.#fallback.decide(request, nowMs(), failure)
+        : decideWithoutPolicy(request.subject, 'unlimited', true, nowMs()),
+    )
   }
 
   #prefixOf(key: unknown): string {

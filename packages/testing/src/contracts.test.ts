@@ -1,59 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Check, MemoryStore, type Store, type Verdict } from '@sluice/core'
+import { failuresOf } from '../test/collect.js'
 import { MapStore } from '../test/map-store.js'
 import { compareStores, type MakeStores } from './parity.js'
 import { type MakeStore, storeContract } from './store-contract.js'
-
-type Test = { readonly name: string; readonly run: () => Promise<void> }
-type Hook = () => unknown
-
-/** The tests that `define` defines by the globals, instead of running as some of this file's own. */
-function collect(define: () => void): Test[] {
-  const tests: Test[] = []
-  const before: Hook[] = []
-  const after: Hook[] = []
-  const block = (_name: string, body: (...row: unknown[]) => void, ...row: unknown[]): void => body(...row)
-  const test = (name: string, body: (...row: unknown[]) => unknown, ...row: unknown[]): void => {
-    const run = async (): Promise<void> => {
-      for (const hook of before) await hook()
-      try {
-        await body(...row)
-      } finally {
-        for (const hook of after) await hook()
-      }
-    }
-    tests.push({ name, run })
-  }
-  const each =
-    <Body>(define: (name: string, body: Body, ...row: unknown[]) => void) =>
-    (rows: readonly unknown[]) =>
-    (name: string, body: Body) => {
-      for (const row of rows) define(name, body, ...[row].flat())
-    }
-  const { describe, test: realTest, beforeEach, afterEach } = globalThis
-  Object.assign(globalThis, {
-    describe: Object.assign(block, { each: each(block) }),
-    test: Object.assign(test, { each: each(test) }),
-    beforeEach: (hook: Hook) => before.push(hook),
-    afterEach: (hook: Hook) => after.push(hook),
-  })
-  try {
-    define()
-  } finally {
-    Object.assign(globalThis, { describe, test: realTest, beforeEach, afterEach })
-  }
-  return tests
-}
-
-/** How many tests of this name a store fails. */
-async function failuresOf(test: string, makeStore: MakeStore): Promise<number> {
-  let failures = 0
-  for (const { name, run } of collect(() => storeContract('a store', makeStore))) {
-    if (name === test) await run().catch(() => failures++)
-  }
-  return failures
-}
 
 /** A store that is right but for the methods given. */
 function faulty(changes: (right: MapStore, nowUs: () => number) => Partial<Store>) {
@@ -189,13 +140,9 @@ const faults: [fault: string, store: MakeStore, test: string][] = [
 ]
 
 test.each(faults)('storeContract finds a store that %s', async (_, store, test) => {
-  expect(await failuresOf(test, store)).toBeGreaterThan(0)
-  expect(
-    await failuresOf(
-      test,
-      faulty(() => ({})),
-    ),
-  ).toBe(0)
+  const failures = (make: MakeStore) => failuresOf(test, () => storeContract('a store', make))
+  expect(await failures(store)).toBeGreaterThan(0)
+  expect(await failures(faulty(() => ({})))).toBe(0)
 })
 
 describe('parity', () => {

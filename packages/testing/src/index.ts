@@ -1,11 +1,12 @@
+export { adapterContract } from './adapter-contract/adapter-contract.js'
 export {
   type AdapterTools,
-  adapterContract,
   contractPath,
   type MakeServer,
+  type Protocol,
   type Reply,
   type Site,
   type TestServer,
-} from './adapter-contract.js'
+} from './adapter-contract/site.js'
 export { type MakeStores, type ParityOptions, parity } from './parity.js'
 export { type MakeStore, type StoreCapabilities, storeContract } from './store-contract.js'

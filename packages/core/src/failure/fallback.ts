@@ -7,7 +7,7 @@ import { type Check, type ConsumeOptions, checksOf, type Store } from '../store.
 import { type FailureMode, modeFor, type OnStoreError, strictest } from './failure-mode.js'
 import { localStoreOf } from './local-store.js'
 
-/** A request that the store could not count. */
+/** A request that the store could not count, or could not be asked to, for want of its plan. */
 export interface Uncounted {
   readonly subject: Subject
   readonly policies: readonly ResolvedPolicy[]
@@ -52,7 +52,8 @@ export class Fallback {
     const modes = policies.map(({ shadow, onStoreError }): FailureMode => {
       return shadow ? 'allow' : onStoreError === undefined ? ownMode : this.#modeOf(onStoreError, error)
     })
-    const mode = strictest(this.#options.blocks ? [...modes, ownMode] : modes)
+    // The limiter's own mode stands for its blocks, and for policies that nobody knows.
+    const mode = strictest(this.#options.blocks || modes.length === 0 ? [...modes, ownMode] : modes)
     const shares = policies.filter((_, i) => modes[i] === 'local').map((policy) => this.#shareOf(policy))
     if (mode !== 'local' || shares.length === 0) {
       return decideWithoutPolicy(subject, 'store-error', mode !== 'deny', nowMs)

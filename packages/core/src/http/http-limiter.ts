@@ -14,6 +14,7 @@ import {
   resolveHttpOptions,
 } from './http-options.js'
 import { Misuse } from './misuse.js'
+import { KnownPlans } from './plan-error.js'
 import { type Refusal, refuse } from './refusal.js'
 import { type RequestPart, setHeaders } from './response-headers.js'
 
@@ -52,6 +53,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
   readonly #random: () => number
   readonly #departures = new Departures()
   readonly #misuse: Misuse
+  readonly #knownPlans: KnownPlans
 
   /**
    * @param random what `retryJitterMs` draws from, from 0 up to 1; for tests
@@ -61,6 +63,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
     this.#options = resolveHttpOptions(options)
     this.#limiter = this.#options.limiter
     this.#random = random
+    this.#knownPlans = new KnownPlans(this.#limiter, this.#options.onPlanError, this.#options.defaultPlan)
     this.#misuse = new Misuse(this.#limiter, options.limiter === undefined)
     if (this.#limiter.longestDelayMs > longestWaitMs) {
       this.#limiter.warn(
@@ -156,6 +159,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
       cost: costOption,
       limit: limitOption,
       preflight,
+      onPlanError,
     } = this.#options
     if (preflight !== 'count' && isPreflight(exchange)) return this.#limiter.skip('')
     const addressOf = (): string | undefined => this.#addressOf(exchange)
@@ -167,14 +171,25 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
       header: (name: string) => exchange.header(name),
     }
     if (skip && (await this.#ask('skip', skip, exchange, context)) === true) return this.#limiter.skip('')
-    if (planOption !== undefined || defaultPlan !== undefined) {
-      const plan =
-        typeof planOption === 'function' ? await this.#ask('plan', planOption, exchange, context) : planOption
-      context.plan = this.#knownPlan(plan)
+    const keyOf = async (asked: RequestContext): Promise<string> =>
+      (await this.#ask('key', this.#options.key, exchange, asked)) ?? ipKey(asked.ip)
+    let planError: Error | undefined
+    let answer: MaybePromise<string | undefined>
+    if (typeof planOption === 'function') {
+      const lookup: typeof planOption = (...asked) => {
+        answer = planOption(...asked)
+        return answer
+      }
+      try {
+        context.plan = this.#planFrom(await this.#ask('plan', lookup, exchange, context))
+      } catch (error) {
+        context.plan = await this.#knownPlans.standIn(error, context, keyOf)
+        planError = error as Error
+      }
+    } else if (planOption !== undefined || defaultPlan !== undefined) {
+      context.plan = this.#planFrom(planOption)
     }
-    const request: LimitRequest = {
-      key: (await this.#ask('key', this.#options.key, exchange, context)) ?? ipKey(context.ip),
-    }
+    const request: LimitRequest = { key: await keyOf(context) }
     if (context.plan !== undefined) request.plan = context.plan
     // Nothing given back is a mistake, and must not read as the default.
     if (costOption !== undefined) {
@@ -184,7 +199,19 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
           : costOption
     }
     if (limitOption) request.limit = (await this.#ask('limit', limitOption, exchange, context)) ?? Number.NaN
+    if (planError) {
+      // An answer that comes late still tells what the next request may need.
+      if (isThenable(answer)) void this.#noteLate(request.key, answer)
+      return this.#limiter.consumeWithoutPlan(request, planError, onPlanError === 'store-error')
+    }
+    this.#knownPlans.note(request.key, context.plan)
     return this.#limiter.consume(request)
+  }
+
+  async #noteLate(key: string, answer: Promise<string | undefined>): Promise<void> {
+    try {
+      this.#knownPlans.note(key, this.#planFrom(await answer))
+    } catch {} // told of when the request was decided
   }
 
   #addressOf(exchange: Exchange<Req>): string | undefined {
@@ -217,7 +244,7 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
     }
   }
 
-  #knownPlan(plan: unknown): string | undefined {
+  #planFrom(plan: unknown): string | undefined {
     const { defaultPlan } = this.#options
     if (this.#limiter.hasPlan(plan) || defaultPlan === undefined) return plan as string | undefined
     if (plan !== undefined) {

@@ -6,6 +6,7 @@ import { isLimit, type Policy } from '../policy.js'
 import type { Extractor, MaybePromise, RequestContext } from './exchange.js'
 import { byIp } from './extractors.js'
 import { type HeaderSet, type HeaderWriter, type LegacyReset, resolveHeaderSets } from './headers.js'
+import { checkOnPlanError, type OnPlanError } from './plan-error.js'
 import { type Message, readMessage } from './refusal.js'
 
 /** A function of the request, sync or async. Its first argument is what the framework's handlers get first. */
@@ -26,6 +27,11 @@ export interface HttpOptions<Req, Handler extends unknown[] = [Req], Res = unkno
   plan?: string | RequestFunction<Req, string | undefined>
   /** The plan of requests whose own is unknown (warned of once) or not given. */
   defaultPlan?: string
+  /**
+   * What becomes of a request whose `plan` function throws, rejects or is late: see {@link OnPlanError}. Default
+   * `'throw'`.
+   */
+  onPlanError?: OnPlanError
   /** Only the boolean `true` lets the request pass uncounted. */
   skip?: RequestFunction<Req, boolean>
   /** Whether a CORS preflight, which carries no credentials, passes uncounted. Default `'skip'`. */
@@ -78,6 +84,7 @@ const httpOptions = [
   'limit',
   'plan',
   'defaultPlan',
+  'onPlanError',
   'skip',
   'preflight',
   'headers',
@@ -96,6 +103,7 @@ export interface ResolvedHttpOptions<Req, Handler extends unknown[], Res>
   readonly key: Extractor<Req>
   /** The limit of a request, where it depends on the request. */
   readonly limit: RequestFunction<Req, number> | undefined
+  readonly onPlanError: OnPlanError
   readonly preflight: 'skip' | 'count'
   readonly writers: readonly HeaderWriter[]
   readonly retryJitterMs: number
@@ -129,9 +137,7 @@ export function resolveHttpOptions<Req, Handler extends unknown[], Res>(
   if (cost !== undefined && typeof cost !== 'function' && !isLimit(cost)) {
     throw badOption('cost', cost, 'a whole number from 0 to 1,000,000,000, or a function of the request')
   }
-  if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
-    throw badOption('statusCode', statusCode, 'a status from 400 to 599')
-  }
+  checkStatusCode(statusCode)
   if (!Number.isInteger(retryJitterMs) || retryJitterMs < 0 || retryJitterMs > 86_400_000) {
     throw badOption('retryJitterMs', retryJitterMs, 'whole milliseconds from 0 to 86,400,000')
   }
@@ -149,6 +155,7 @@ export function resolveHttpOptions<Req, Handler extends unknown[], Res>(
   const limiter = limiterFrom(options)
   try {
     checkPlans(limiter, plan, defaultPlan)
+    checkOnPlanError(options.onPlanError, plan, limiter)
   } catch (error) {
     // A limiter that came to nothing must not keep its name from the next.
     if (limiter !== options.limiter) void limiter.close()
@@ -160,6 +167,7 @@ export function resolveHttpOptions<Req, Handler extends unknown[], Res>(
     cost,
     plan,
     defaultPlan,
+    onPlanError: options.onPlanError ?? 'throw',
     skip,
     refundWhen,
     limit: typeof limit === 'function' ? limit : undefined,
@@ -171,8 +179,19 @@ export function resolveHttpOptions<Req, Handler extends unknown[], Res>(
   }
 }
 
+/** Checks the option `statusCode`. */
+export function checkStatusCode(statusCode: number): void {
+  if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
+    throw badOption('statusCode', statusCode, 'a status from 400 to 599')
+  }
+}
+
 /** Refuses plans of a request that the limiter cannot follow. */
-function checkPlans(limiter: Limiter, plan: unknown, defaultPlan: unknown): void {
+export function checkPlans(
+  limiter: Pick<Limiter, 'hasPlan' | 'hasPlans'>,
+  plan: unknown,
+  defaultPlan?: string,
+): void {
   if (!limiter.hasPlans) {
     if (plan !== undefined) throw badOption('plan', plan, 'a limiter with `plans`')
     if (defaultPlan !== undefined) throw badOption('defaultPlan', defaultPlan, 'a limiter with `plans`')
@@ -182,7 +201,7 @@ function checkPlans(limiter: Limiter, plan: unknown, defaultPlan: unknown): void
     throw badOption('defaultPlan', defaultPlan, 'the name of one of `plans`')
   }
   if (typeof plan !== 'function' && !limiter.hasPlan(plan ?? defaultPlan)) {
-    throw badOption('plan', plan, 'the name of one of `plans`, or a function of the request that returns it')
+    throw badOption('plan', plan, 'the name of one of `plans`, or a function that returns it')
   }
 }
 

@@ -7,12 +7,15 @@ export interface RequestPart extends DecisionPart {
   readonly writers: readonly HeaderWriter[]
 }
 
+/** The headers of a response. */
+type ResponseFields = Pick<Exchange, 'responseHeader' | 'setResponseHeader'>
+
 /**
  * Writes the headers that the limiters on this request so far send, in all their sets.
  * @param written the fields as we last wrote them, so that members of others are kept when ours change
  */
 export function setHeaders(
-  exchange: Exchange,
+  exchange: ResponseFields,
   parts: readonly RequestPart[],
   written: Map<string, string>,
   decision: Decision,
@@ -40,7 +43,7 @@ export function setHeaders(
 }
 
 /** Our members of a list field, in place of what we wrote before, beside those of others. */
-function merge(exchange: Exchange, ours: string | undefined, { name, value }: ResponseHeader): string {
+function merge(exchange: ResponseFields, ours: string | undefined, { name, value }: ResponseHeader): string {
   const present = exchange.responseHeader(name)
   if (!present) return value
   // Commas around both, so that only whole members match.
@@ -52,7 +55,7 @@ function merge(exchange: Exchange, ours: string | undefined, { name, value }: Re
 }
 
 /** Lets scripts of other origins read our headers. */
-function expose(exchange: Exchange, names: readonly string[]): void {
+function expose(exchange: ResponseFields, names: readonly string[]): void {
   const present = exchange.responseHeader('access-control-expose-headers')
   const known = (present ?? '').toLowerCase().split(/\s*,\s*/)
   const missing = names.filter((name) => !known.includes(name.toLowerCase()))
