@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { adapterContract, type MakeServer } from '@sluice/testing'
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import express4 from 'express4'
+import { redisStore, timedStore } from '../../redis/test/contract-stores.js'
 import { type Decision, type RateLimitOptions, rateLimit } from './index.js'
 
 /** Makes sites with one version of Express. */
@@ -34,8 +36,9 @@ function makeServer(framework: typeof express): MakeServer {
     group.get('/item', ...limits, async (req, res, next) => {
       handled.push(req.rateLimit)
       try {
-        const status = Number((await site.handler?.()) ?? 200)
-        if (!res.headersSent) res.status(status).send('ok')
+        const answer = await site.handler?.()
+        if (answer instanceof Readable) answer.pipe(res)
+        else if (!res.headersSent) res.status(Number(answer ?? 200)).send('ok')
       } catch (error) {
         next(error)
       }
@@ -63,7 +66,7 @@ describe('next', () => {
   const res = () =>
     ({ headersSent: false, getHeader: () => undefined, setHeader: () => {} }) as unknown as Response
   const run = (options: RateLimitOptions, next: jest.Mock) =>
-    rateLimit(options)({ ...req } as Request, res(), next)
+    rateLimit({ logger: { warn: () => {} }, ...options })({ ...req } as Request, res(), next)
 
   test('is called once, without an argument, for an allowed request', async () => {
     const next = jest.fn()
@@ -98,5 +101,9 @@ test('a denied request that a reply of the user waves on passes the same limiter
   expect(await response.json()).toEqual({ allowed: false })
 })
 
-adapterContract('Express 5', makeServer(express))
-adapterContract('Express 4', makeServer(express4 as unknown as typeof express))
+const express5Server = makeServer(express)
+const express4Server = makeServer(express4 as unknown as typeof express)
+adapterContract('Express 5', express5Server)
+adapterContract('Express 4', express4Server)
+adapterContract('Express 5, on a clock in Redis', express5Server, { makeStore: timedStore })
+adapterContract('Express 4, on a RedisStore', express4Server, { makeStore: redisStore, clock: false })

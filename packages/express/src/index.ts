@@ -4,46 +4,12 @@ import {
   type Exchange,
   HttpLimiter,
   joinHeader,
+  type Limiter,
   onResponseEnd,
 } from '@sluice/core'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
-export {
-  type Algorithm,
-  type ByIpOptions,
-  byApiKey,
-  byHeader,
-  byIp,
-  byPlan,
-  byUser,
-  compose,
-  type Decision,
-  type Duration,
-  definePlans,
-  type ErrorCode,
-  type Extractor,
-  type HeaderSet,
-  type LegacyReset,
-  Limiter,
-  type LimiterOptions,
-  type LimitRequest,
-  type Logger,
-  MemoryStore,
-  type MemoryStoreOptions,
-  type OnStoreError,
-  type Plan,
-  type PlanLookup,
-  type Plans,
-  type Policy,
-  type PolicyDecision,
-  planByApiKey,
-  type Reason,
-  type RequestContext,
-  type RequestFunction,
-  SluiceError,
-  type SluiceEvent,
-  type Store,
-} from '@sluice/core'
+export * from '@sluice/core/user'
 
 declare global {
   namespace Express {
@@ -61,6 +27,12 @@ export type RateLimitOptions = CoreOptions<
   Response
 >
 
+/** A middleware of Express that limits requests. */
+export type RateLimitMiddleware = RequestHandler & {
+  /** What it counts in, for `reset`, `refund`, `block`, `peek` and `close`. */
+  readonly limiter: Limiter
+}
+
 /**
  * Makes a middleware that limits requests, for an application, a router or a route. A request that meets the same
  * middleware again is not charged again.
@@ -68,11 +40,11 @@ export type RateLimitOptions = CoreOptions<
  * @example
  * app.use(rateLimit({ limit: 100, window: '1m' }))
  */
-export function rateLimit(options: RateLimitOptions): RequestHandler {
-  const limiter = new HttpLimiter(options)
-  return async function rateLimitMiddleware(req, res, next) {
+export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
+  const http = new HttpLimiter(options)
+  const middleware: RequestHandler = async function rateLimitMiddleware(req, res, next) {
     try {
-      const { decision, refusal, proceed } = await limiter.handle(exchangeOf(req, res))
+      const { decision, refusal, proceed } = await http.handle(exchangeOf(req, res))
       req.rateLimit = decision
       if (refusal) {
         if (res.headersSent) return
@@ -88,6 +60,7 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
     }
     next()
   }
+  return Object.assign(middleware, { limiter: http.limiter })
 }
 
 function exchangeOf(req: Request, res: Response): Exchange<Request, Response> {
@@ -101,6 +74,9 @@ function exchangeOf(req: Request, res: Response): Exchange<Request, Response> {
     },
     get trustsEveryProxy() {
       return req.app.get('trust proxy') === true
+    },
+    get trustsNoProxy() {
+      return !req.app.get('trust proxy')
     },
     get gone() {
       return req.socket?.destroyed === true

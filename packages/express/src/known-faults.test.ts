@@ -1,35 +1,13 @@
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
-import express, { type Express, type RequestHandler } from 'express'
+import type http from 'node:http'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
 import express4 from 'express4'
+import { type Sent, serve } from '../test/serve.js'
 import { byHeader, byIp, byUser, compose, MemoryStore, type RateLimitOptions, rateLimit } from './index.js'
 
-const servers: http.Server[] = []
-afterEach(() =>
-  Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve)))),
-)
-
-interface Sent {
-  readonly method?: string
-  readonly headers?: http.OutgoingHttpHeaders
-  readonly body?: object
-}
-
-/** Starts the application; sends it requests, one after the other. */
+/** Serves the application; sends it requests, and tells their statuses. */
 async function start(app: Express): Promise<(path: string, sent?: Sent) => Promise<number | undefined>> {
-  const server = app.listen(0, '127.0.0.1')
-  servers.push(server)
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  return (path, { method = 'POST', headers = {}, body } = {}) =>
-    new Promise((resolve, reject) => {
-      const type = body && { 'content-type': 'application/json' }
-      const options = { host: '127.0.0.1', port, path, method, headers: { ...type, ...headers } }
-      const request = http.request(options, (response) => {
-        response.resume().on('end', () => resolve(response.statusCode))
-      })
-      request.on('error', reject).end(body && JSON.stringify(body))
-    })
+  const send = await serve(app)
+  return async (path, sent) => (await send(path, sent)).status
 }
 
 /** A limit of 3 requests, on a clock that stands still. */
@@ -58,10 +36,80 @@ const overridden: Sent[] = [
   { method: 'POST' },
 ]
 
+/** Spellings of a path that one or another layer might take for it. */
+const spellings = [
+  '/api/login',
+  '/API/Login',
+  '/api/LOGIN/',
+  '/api/login/',
+  '//api/login',
+  '/api//login',
+  '/api/login//',
+  '/api/./login',
+  '/x/../api/login',
+  '/api/%6Cogin',
+  '/%61pi/login',
+  '/api%2Flogin',
+  '/api/login%2F',
+  '/api/login%20',
+  '/api/login%00',
+  '/api/login;x=1',
+  '/api/login?x=1',
+  '/api/login/.',
+  '/api/login/%2e',
+  '/api/log\\in',
+  '/api/%zz',
+  'http://elsewhere/api/login',
+]
+
+type Mount = (app: Express, router: Router, limit: RequestHandler) => unknown
+
+const login = (router: Router): Router => router.post('/login', ok).post('/:action', ok)
+
+/** The ways to limit the routes of a router under `/api`. */
+const mounts: [string, Mount][] = [
+  ['the application', (app, router, limit) => app.use(limit).use('/api', login(router))],
+  ['a path', (app, router, limit) => app.use('/api', limit).use('/api', login(router))],
+  ['a path, with its router', (app, router, limit) => app.use('/api', limit, login(router))],
+  ['the router', (app, router, limit) => app.use('/api', login(router.use(limit)))],
+  ['all methods of all paths', (app, router, limit) => app.all(/.*/, limit).use('/api', login(router))],
+  ['each route', (app, router, limit) => app.use('/api', router.post(['/login', '/:action'], limit, ok))],
+  [
+    'each route, in an array',
+    (app, router, limit) => app.use('/api', router.post(['/login', '/:action'], [limit, ok])),
+  ],
+  [
+    'all methods of a route',
+    (app, router, limit) => {
+      router.route('/:action').all(limit).post(ok)
+      app.use('/api', router)
+    },
+  ],
+]
+
 describe.each([
   ['Express 5', express],
   ['Express 4', express4 as unknown as typeof express],
 ])('%s', (_, framework) => {
+  test.each(mounts)(
+    'a limiter on %s counts every spelling of a path that reaches the handler B29',
+    async (_mount, mount) => {
+      const app = framework()
+      mount(app, framework.Router(), three({ key: (req) => req.originalUrl }))
+      const onError: ErrorRequestHandler = (error, _req, res, _next) => void res.sendStatus(error.status)
+      const send = await start(app.use(onError))
+      const reached: string[] = []
+      for (const spelling of spellings) {
+        const statuses: unknown[] = []
+        for (let request = 0; request < 5; request++) statuses.push(await send(spelling))
+        const served = statuses.filter((status) => status === 200).length
+        if (served > 0) reached.push(spelling)
+        expect([spelling, served]).toEqual([spelling, served > 0 ? 3 : 0])
+      }
+      expect(reached).toEqual(expect.arrayContaining(['/api/login', '/api/login/', '/api/login?x=1']))
+    },
+  )
+
   test.each<[string, (app: Express) => void]>([
     ['a route', (app) => app.post('/login', three(), ok)],
     ['a path', (app) => app.use('/login', three()).post('/login', ok)],
