@@ -91,7 +91,6 @@ const faults: Readonly<Record<string, string>> = {
 
 /** Faults without a test, and why. */
 const exceptions: Readonly<Record<string, string>> = {
-  B47: 'comes with the NestJS adapter: its decorator to skip',
   B85: 'there is no debt, and nothing but a lease takes what there is; leases come with reservation',
   B122: 'comes with reservation',
   B123: 'comes with reservation',

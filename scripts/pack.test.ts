@@ -82,6 +82,27 @@ const programs: Readonly<Record<string, Program>> = {
     return app.server
   })(Fastify().addHook('onRequest', rateLimit({ limit: 1, window: '1d' })).get('/', async () => ''))`,
   ),
+  '@sluice/nestjs': overHttp(
+    {
+      '{ Controller, Get, Module }': '@nestjs/common',
+      '{ APP_GUARD, NestFactory }': '@nestjs/core',
+      '{ RateLimitGuard, RateLimitModule }': '@sluice/nestjs',
+    },
+    `await (async () => {
+    class Root { get() { return '' } }
+    class App {}
+    Get()(Root.prototype, 'get', Object.getOwnPropertyDescriptor(Root.prototype, 'get'))
+    Controller()(Root)
+    Module({
+      imports: [RateLimitModule.forRoot({ limit: 1, window: '1d' })],
+      controllers: [Root],
+      providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }],
+    })(App)
+    const app = await NestFactory.create(App, { logger: false })
+    await app.listen(0, '127.0.0.1')
+    return app.getHttpServer()
+  })()`,
+  ),
   '@sluice/testing': {
     imports: { '{ MemoryStore }': '@sluice/core', '{ storeContract }': '@sluice/testing' },
     body: `

@@ -6,15 +6,12 @@ import { createServer, STATUS_CODES } from 'node:http'
 import { byIp, httpReply, Limiter } from '@sluice/core'
 
 const limiter = new Limiter({ name: 'upgrades', limit: 3, window: '1m' })
-const keyOf = byIp()
 
 const server = createServer((_req, res) => res.writeHead(426, { Upgrade: 'echo' }).end())
 
 server.on('upgrade', async (req, socket) => {
   socket.on('error', () => {}) // it is gone: there is nobody to tell
-  const key = keyOf(req, { ip: req.socket.remoteAddress })
-  if (key === undefined) return socket.destroy()
-  const decision = await limiter.consume({ key })
+  const decision = await limiter.consume({ key: byIp.of(req.socket.remoteAddress) })
   const { status, headers, body } = httpReply(decision, { accept: req.headers.accept })
   if (status) return socket.end(`${headOf(status, { ...headers, Connection: 'close' })}${body}`)
   socket.write(headOf(101, { ...headers, Connection: 'Upgrade', Upgrade: 'echo' }))

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import redis from '../../scripts/redis.cjs'
+import redis from '../../scripts/servers/redis.cjs'
 
 const requests = [
   ['GET', '/'],

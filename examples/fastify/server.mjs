@@ -7,7 +7,8 @@ import { Redis } from 'ioredis'
 
 const { PORT = '3000', REDIS_URL } = process.env
 const store = REDIS_URL ? new RedisStore(new Redis(REDIS_URL, { lazyConnect: true })) : undefined
-await store?.ready()
+// Without its Redis the server starts all the same, and counts from the moment that it answers.
+store?.ready().catch((error) => console.warn(error.message))
 
 const app = Fastify()
 

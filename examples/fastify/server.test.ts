@@ -33,6 +33,12 @@ async function statuses(times: number, path: string, init?: RequestInit): Promis
   return answered
 }
 
+afterEach(async () => {
+  const gone = once(server, 'exit')
+  server.kill()
+  expect(await gone).toEqual([0, null])
+})
+
 const as = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } })
 
 describe.each([
@@ -42,12 +48,6 @@ describe.each([
   beforeEach(async () => {
     expect(await start(env())).toContain(`counting in ${store}`)
   })
-  afterEach(async () => {
-    const gone = once(server, 'exit')
-    server.kill()
-    expect(await gone).toEqual([0, null])
-  })
-
   test('limits a route by itself, whatever its parameters', async () => {
     expect(await statuses(5, '/search/a')).toEqual([200, 200, 200, 200, 200])
     const denied = await fetch(`${url}/search/b`)
@@ -76,4 +76,10 @@ describe.each([
     expect(await statuses(1, '/me', as('token-ada'))).toEqual([429])
     expect(await statuses(2, '/health')).toEqual([200, 200])
   })
+})
+
+test('the Fastify example serves pages and refuses logins while Redis is away', async () => {
+  await start({ REDIS_URL: 'redis://127.0.0.1:1' })
+  expect(await statuses(1, '/search/a')).toEqual([200])
+  expect(await statuses(1, '/login', { method: 'POST' })).toEqual([503])
 })

@@ -14,7 +14,7 @@ export interface LimiterOptions {
    */
   name?: string
   /** Where the counts live. Default: a {@link MemoryStore} of its own. */
-  store?: Store
+  store?: Store | undefined
   /** Several policies that all apply: a request passes if each of them admits it, and is charged to all or none. */
   policies?: readonly Policy[]
   /** Policies by tier, made by {@link definePlans} or as it takes them. */

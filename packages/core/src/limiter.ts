@@ -5,6 +5,8 @@ import { isClusterWorker } from './cluster-worker.js'
 import { type Decision, decideFrom, decideWithoutPolicy } from './decision.js'
 import { type Duration, parseDuration } from './duration.js'
 import { badOption, type ErrorCode, SluiceError, show } from './errors.js'
+import { asError } from './failure/as-error.js'
+import { assertVerdicts } from './failure/assert-verdicts.js'
 import { Fallback, type Uncounted } from './failure/fallback.js'
 import { type GuardedStore, guardOf, type Watcher } from './failure/guarded-store.js'
 import { localStoreOf } from './failure/local-store.js'
@@ -185,7 +187,8 @@ export class Limiter {
   }
 
   /** Reports that a charge could not be given back, for which no decision is left to say so. */
-  refundFailed(error: Error): void {
+  refundFailed(thrown: unknown): void {
+    const error = asError(thrown)
     this.#reporter.emit({ type: 'store-error', limiter: this.name, error })
     this.#reporter.logOnce(
       'SLUICE_STORE_FAILED',
@@ -225,12 +228,11 @@ export class Limiter {
     let verdicts: readonly Verdict[]
     try {
       verdicts = await this.#store[method](checks, this.#consumeOptions)
-      if (verdicts?.length !== checks.length) {
-        throw new SluiceError('SLUICE_STORE_FAILED', 'The store did not give one verdict for each check')
-      }
-    } catch (error) {
-      this.#storeFailed(error as Error)
-      return this.#uncounted(uncounted, error as Error)
+      assertVerdicts(verdicts, checks.length)
+    } catch (thrown) {
+      const error = asError(thrown)
+      this.#storeFailed(error)
+      return this.#uncounted(uncounted, error)
     }
     const blockedUs = blocks ? (verdicts.at(-1) as Verdict).retryUs : 0
     if (policies.length === 0 && blockedUs === 0) return this.#uncounted(uncounted, failure)

@@ -1,5 +1,6 @@
 import { type ErrorCode, show } from './errors.js'
 import type { Logger, SluiceEvent } from './events.js'
+import { whenRejected } from './when-rejected.js'
 
 /** Messages may hold what clients send, of which there is no end. */
 const maxLinesPerCode = 100
@@ -19,8 +20,7 @@ export class Reporter {
     if (!this.onEvent) return
     const failed = (error: unknown): void => this.log(`onEvent failed with ${show(error)}`)
     try {
-      const settled: unknown = this.onEvent(event)
-      if (settled instanceof Promise) settled.catch(failed)
+      whenRejected(this.onEvent(event), failed)
     } catch (error) {
       failed(error)
     }
@@ -29,8 +29,7 @@ export class Reporter {
   log(line: string): void {
     // There is nowhere left to tell of a logger that fails.
     try {
-      const settled: unknown = this.logger.warn(`sluice: ${line}`)
-      if (settled instanceof Promise) settled.catch(() => {})
+      whenRejected(this.logger.warn(`sluice: ${line}`), () => {})
     } catch {}
   }
 

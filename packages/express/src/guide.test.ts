@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import express, { type RequestHandler } from 'express'
 import express4 from 'express4'
 import { serve } from '../test/serve.js'
-import { MemoryStore, rateLimit } from './index.js'
+import { byIp, MemoryStore, rateLimit } from './index.js'
 
 const guide = readFileSync(join(__dirname, '../../../docs/guide/express.md'), 'utf8')
 /** Each with its first line, which names it. */
@@ -34,6 +34,7 @@ describe.each([
     const scope = {
       app,
       express: framework,
+      byIp,
       rateLimit,
       store: new MemoryStore(),
       showItem: ok,

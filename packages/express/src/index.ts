@@ -28,7 +28,9 @@ export type RateLimitOptions = CoreOptions<
 >
 
 /** A middleware of Express that limits requests. */
-export type RateLimitMiddleware = RequestHandler & {
+export interface RateLimitMiddleware {
+  // Of request and response only what is the same for all routes, so that each keeps the types of its own.
+  (req: Pick<Request, 'app'>, res: Pick<Response, 'app'>, next: NextFunction): void | Promise<void>
   /** What it counts in, for `reset`, `refund`, `block`, `peek` and `close`. */
   readonly limiter: Limiter
 }
@@ -60,7 +62,7 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
     }
     next()
   }
-  return Object.assign(middleware, { limiter: http.limiter })
+  return Object.assign(middleware as RateLimitMiddleware, { limiter: http.limiter })
 }
 
 function exchangeOf(req: Request, res: Response): Exchange<Request, Response> {

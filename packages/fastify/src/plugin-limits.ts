@@ -4,11 +4,11 @@ import { type Enforce, enforce, type RateLimitOptions } from './enforce.js'
 import { type Defaults, inherit } from './inherit.js'
 import { limiterNameOf, methodsOf, patternOf, reading } from './route.js'
 
-/** The stages of a request at which it can be limited, in their order. */
-const stages = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
+/** In the order in which a request passes them. */
+const stages: readonly Stage[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
 
 /** A stage of a request at which it can be limited. */
-export type Stage = (typeof stages)[number]
+export type Stage = 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler'
 
 /** The options `config.rateLimit` of a route that is limited by itself. */
 export type RouteRateLimit = {

@@ -84,7 +84,7 @@ function globalHook(enforce: Enforce | undefined) {
   return function rateLimitHook(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { config, method, url } = request.routeOptions
     const own = config?.rateLimit
-    if (own && !(read in config)) {
+    if (own !== undefined && own !== false && !(read in config)) {
       return Promise.reject(
         misused(
           `Route ${method} ${url} has \`config.rateLimit\`, which nobody has read, since the plugin was not loaded when the route was added. Expected \`await app.register(rateLimitPlugin, options)\` before it`,

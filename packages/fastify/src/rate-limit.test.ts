@@ -206,12 +206,13 @@ describe('what is registered in place of the plugin is an error at the start:', 
 test('a route with limits that was added before the plugin had loaded fails each request B57', async () => {
   app.register(rateLimitPlugin, { store, limit: 5, ...window })
   app.get('/early', { config: { rateLimit: { limit: 1, ...window } } }, async () => 'ok')
+  app.get('/bad', { config: { rateLimit: null as never } }, async () => 'ok')
   app.get('/free', { config: { rateLimit: false } }, async () => 'ok')
   app.after(() => {
     app.get('/late', { config: { rateLimit: { limit: 1, ...window } } }, async () => 'ok')
   })
-  expect(await statuses(await serve(app), '/early', '/early', '/late', '/late', '/free')).toEqual([
-    500, 500, 200, 429, 200,
+  expect(await statuses(await serve(app), '/early', '/early', '/bad', '/late', '/late', '/free')).toEqual([
+    500, 500, 500, 200, 429, 200,
   ])
-  expect(errors).toEqual(['SLUICE_BAD_HOOK', 'SLUICE_BAD_HOOK'])
+  expect(errors).toEqual(Array(3).fill('SLUICE_BAD_HOOK'))
 })

@@ -56,18 +56,22 @@ const clusterOptions: ClusterOptions = {
   // Slots are asked for when calls fail: the client's own timer survives its closing.
   slotsRefreshInterval: 0,
   slotsRefreshTimeout: silenceMs / 2,
-  clusterRetryStrategy: retryMs,
   clusterNodeRetryStrategy: null,
 }
 
 /**
  * A client of the store's own: it fails at once where a user's may wait, so that a decision keeps its budget, and
  * never sends a command twice, which would charge twice.
+ * @param onFailure hears why a Cluster could not be connected, of which there may be no event
  */
-export function duplicateOf(client: Client): Client {
+export function duplicateOf(client: Client, onFailure: (error: Error) => void): Client {
   if (!isCluster(client)) return client.duplicate(serverOptions)
   const redisOptions = { ...client.options.redisOptions, ...connectionOptions }
-  return client.duplicate([], { ...clusterOptions, redisOptions })
+  const clusterRetryStrategy = (attempt: number, reason?: Error): number => {
+    if (reason) onFailure(reason)
+    return retryMs(attempt)
+  }
+  return client.duplicate([], { ...clusterOptions, clusterRetryStrategy, redisOptions })
 }
 
 export function isCluster(client: Client): client is Cluster {
@@ -77,6 +81,11 @@ export function isCluster(client: Client): client is Cluster {
 /** Whether a server refused because it is a replica. Redis 6.2 puts the reason into the middle of a script's error. */
 export function isOfReplica(error: Error): boolean {
   return /(^|-)(READONLY|MASTERDOWN) /.test(error.message)
+}
+
+/** Whether a server understood a command and will not run it, now or later. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Error && /^(NOPERM|ERR) /.test(error.message)
 }
 
 /** @throws SluiceError `SLUICE_BAD_CLIENT` for anything but a client of ioredis */

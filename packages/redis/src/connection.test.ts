@@ -94,10 +94,14 @@ describe('a client', () => {
     expect(await client.get('nothing')).toBeNull()
   })
 
-  test('that has ended is a store that failed, at once', async () => {
-    const client = functionalClient()
+  test.each<[string, (client: Redis) => Promise<unknown>]>([
+    ['after it was ready', (client) => client.ping()],
+    ['while it connects', async () => {}],
+  ])('that has ended is a store that failed, at once: %s', async (_, begin) => {
+    const client = functionalClient({ disconnectTimeout: 50 })
+    await begin(client)
     await client.quit()
-    const limit = limiter(open(client, { duplicate: false }))
+    const limit = limiter(open(client, { duplicate: false }), { timeoutMs: 60_000 })
     expect(await limit.consume({ key: 'a' })).toMatchObject({ reason: 'store-error' })
   })
 
@@ -172,7 +176,7 @@ describe('close', () => {
     expect(await limiter(store).consume({ key: 'a' })).toMatchObject({ allowed: true })
     await store.close()
     expect(await client.ping()).toBe('PONG')
-    expect(client.listenerCount('ready') + client.listenerCount('close')).toBe(0)
+    expect(['ready', 'close', 'end'].map((event) => client.listenerCount(event))).toEqual([0, 0, 0])
   })
 
   test('with calls in flight rejects them and nothing else', async () => {

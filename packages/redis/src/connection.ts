@@ -1,6 +1,6 @@
 import { SluiceError } from '@sluice/core'
 import type { Redis } from 'ioredis'
-import { type Client, duplicateOf, isCluster } from './client.js'
+import { type Client, duplicateOf, isCluster, isRefusal } from './client.js'
 import { script, scriptSha1 } from './script.generated.js'
 import { SilenceWatch } from './silence-watch.js'
 import { clusterNodes, singleServer, type Topology } from './topology.js'
@@ -33,7 +33,11 @@ export class Connection {
 
   /** @param own whether to open a connection of its own, which is then closed too */
   constructor(given: Client, own: boolean) {
-    const client = own ? duplicateOf(given) : given
+    const client = own
+      ? duplicateOf(given, (error) => {
+          this.#lastError = error
+        })
+      : given
     this.#client = client as ScriptClient
     this.#owned = own
     this.topology = isCluster(client) ? clusterNodes(client, own) : singleServer(client as Redis)
@@ -45,10 +49,10 @@ export class Connection {
     if (client.status === 'end' || client.status === 'close') this.#onClose()
     this.#client.on('ready', this.#onReady)
     this.#client.on('close', this.#onClose)
+    this.#client.on('end', this.#onEnd)
     if (own) {
       // A lost connection is an answer to those who wait for it, not an event that ends the process.
       this.#client.on('error', this.#onError)
-      this.#client.on('end', this.#onEnd)
       this.#watch = new SilenceWatch(() => this.topology.connections())
     }
     if (client.status === 'wait') client.connect().catch(ignore)
@@ -83,19 +87,21 @@ export class Connection {
 
   /**
    * Waits until the server can be asked.
-   * @throws SluiceError `SLUICE_STORE_TIMEOUT` with the client's last error as its cause
+   * @throws SluiceError `SLUICE_STORE_TIMEOUT` with the last error as its cause; a server's refusal of the first question
    */
   async connected(timeoutMs: number): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs
     for (;;) {
+      let cause: Error | undefined
       try {
         await this.#linked()
         if (this.#client.status === 'ready') return
       } catch (error) {
-        if (this.#closed) throw error
+        if (this.#closed || isRefusal(error)) throw error
+        cause = error as Error
       }
       const leftMs = deadlineMs - performance.now()
-      if (leftMs <= 0) throw late(timeoutMs, this.#lastError)
+      if (leftMs <= 0) throw late(timeoutMs, this.#lastError ?? cause)
       await new Promise((resolve) => setTimeout(resolve, Math.min(leftMs, pollMs)))
     }
   }
@@ -108,6 +114,7 @@ export class Connection {
     this.topology.close()
     this.#client.off('ready', this.#onReady)
     this.#client.off('close', this.#onClose)
+    this.#client.off('end', this.#onEnd)
     if (this.#owned) this.#client.disconnect()
     this.#become(Promise.reject(new SluiceError('SLUICE_CLOSED', 'This RedisStore was closed')))
   }
@@ -153,9 +160,7 @@ export class Connection {
 
   #away(): SluiceError {
     const cause = this.#lastError
-    // The reasons of a connection that was tried at several addresses are within.
-    const why = cause?.message || (cause as NodeJS.ErrnoException | undefined)?.code
-    return new SluiceError('SLUICE_STORE_FAILED', `Redis is not connected${why ? `: ${why}` : ''}`, { cause })
+    return new SluiceError('SLUICE_STORE_FAILED', `Redis is not connected${because(cause)}`, { cause })
   }
 
   readonly #onReady = (): void => {
@@ -171,10 +176,13 @@ export class Connection {
     if (this.#client.status !== 'ready' && !this.#closed) this.#onClose()
   }
 
-  /** Also a client that never gives up can end: when a failover is announced while it asks a Sentinel. */
+  /**
+   * A client that is ended while it connects says so by this event alone. Also one that never gives up can end: when a
+   * failover is announced while it asks a Sentinel.
+   */
   readonly #onEnd = (): void => {
-    if (this.#closed) return
-    this.#reviving = setTimeout(() => this.#client.connect().catch(ignore), reviveMs)
+    this.#onClose()
+    if (this.#owned) this.#reviving = setTimeout(() => this.#client.connect().catch(ignore), reviveMs)
   }
 }
 
@@ -183,8 +191,18 @@ const pollMs = 20
 
 /** The error of a call that could not be made in time. */
 export function late(timeoutMs: number, cause?: Error): SluiceError {
-  const message = `Redis could not be reached within ${timeoutMs} ms`
+  const message = `Redis could not be reached within ${timeoutMs} ms${because(cause)}`
   return new SluiceError('SLUICE_STORE_TIMEOUT', message, cause && { cause })
+}
+
+/** The end of a sentence that tells the reason, as far as one is known. */
+function because(cause: Error | undefined): string {
+  const { message, code, lastNodeError } = (cause ?? {}) as Partial<
+    NodeJS.ErrnoException & { lastNodeError: Error }
+  >
+  // What was tried at several addresses has its reasons within, and a Cluster that of the last node which was asked.
+  const why = [message || code, lastNodeError?.message].filter(Boolean).join(' ')
+  return why ? `: ${why}` : ''
 }
 
 function ignore(): void {}

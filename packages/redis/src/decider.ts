@@ -48,6 +48,11 @@ export class Decider {
     )
   }
 
+  /** The slot in which a key lives. */
+  slotOf(key: string): number {
+    return this.#connection.topology.slotOf(this.#prefix + key)
+  }
+
   #decideGroup(group: Group, options: ConsumeOptions, charge: boolean): Promise<readonly Verdict[]> {
     return this.#run(group, options, (notAfterUs) => encodeCall(group, charge, notAfterUs))
   }
@@ -76,7 +81,7 @@ export class Decider {
     if (!topology.sharded || checks.length === 1) return [checks]
     const groups = new Map<number, Check[]>()
     for (const check of checks) {
-      const slot = topology.slotOf(this.#prefix + check.key)
+      const slot = this.slotOf(check.key)
       const group = groups.get(slot)
       if (group) group.push(check)
       else groups.set(slot, [check])

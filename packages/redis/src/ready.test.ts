@@ -1,5 +1,6 @@
-import { Cluster, type Redis } from 'ioredis'
+import { Cluster, type ClusterOptions, Redis } from 'ioredis'
 import { startCluster } from '../../../scripts/servers/cluster.cjs'
+import { startSentinel } from '../../../scripts/servers/sentinel.cjs'
 import {
   adminOf,
   afterwards,
@@ -68,12 +69,15 @@ describe('ready', () => {
     expect(lines).toEqual([expect.stringContaining('(SLUICE_REDIS_UNCHECKED)')])
   })
 
-  test.each([['-evalsha'], ['-set'], ['-@scripting']])('rejects when the user may not: %s', async (rule) => {
-    const server = await privateServer()
-    const user = await limitedUser(adminOf(server), rule)
-    const [store] = watched(clientOf(server, user))
-    await expect(store.ready()).rejects.toMatchObject({ code: 'SLUICE_REDIS_SCRIPTS' })
-  })
+  test.each([['-evalsha'], ['-set'], ['-time'], ['-@scripting']])(
+    'rejects when the user may not: %s',
+    async (rule) => {
+      const server = await privateServer()
+      const user = await limitedUser(adminOf(server), rule)
+      const [store] = watched(clientOf(server, user))
+      await expect(store.ready()).rejects.toMatchObject({ code: 'SLUICE_REDIS_SCRIPTS' })
+    },
+  )
 
   test('rejects on a replica, told by its role or by its refusal', async () => {
     const server = await privateServer()
@@ -104,6 +108,7 @@ describe('ready', () => {
     const [store] = watched(clientOf(server))
     await expect(store.ready({ timeoutMs: 50 })).rejects.toMatchObject({
       code: 'SLUICE_STORE_TIMEOUT',
+      message: expect.stringContaining('ECONNREFUSED'),
       cause: expect.objectContaining({ code: 'ECONNREFUSED' }),
     })
     const ready = store.ready()
@@ -139,8 +144,33 @@ describe('ready', () => {
       cluster.nodes.map(async (node) => (await adminOf(node).info('commandstats')).includes('cmdstat_set:')),
     )
     expect(used).toEqual([true, true, true])
+    const [inOneSlot] = watched(new Cluster(cluster.startupNodes, { keyPrefix: '{app}:' }))
+    await inOneSlot.ready()
     const [single] = watched(clientOf(first))
     await expect(single.ready()).rejects.toMatchObject({ code: 'SLUICE_REDIS_CLUSTER' })
+  })
+
+  test('names the server that Sentinels led to', async () => {
+    const { sentinels, servers, name, stop } = await startSentinel()
+    afterwards(stop)
+    const addresses = sentinels.map(({ port }) => ({ host: '127.0.0.1', port }))
+    const client = new Redis({ sentinels: addresses, name, role: 'slave' })
+    const store = open(client, { duplicate: false })
+    await expect(store.ready()).rejects.toMatchObject({
+      code: 'SLUICE_REDIS_REPLICA',
+      message: expect.stringContaining(`127.0.0.1:${servers[1]?.port} is a replica`),
+    })
+  })
+
+  test.each<[string, string, ClusterOptions, string]>([
+    ['a name that is unknown', 'redis', { dnsLookup: (_, done) => done(new Error('who?'), '') }, 'who?'],
+    ['a server that is none', '127.0.0.1', {}, 'cluster support disabled'],
+  ])('tells why a Cluster cannot be connected: %s', async (_, host, options, why) => {
+    const { port } = await privateServer()
+    const [store] = watched(new Cluster([{ host, port }], options))
+    const ready = store.ready({ timeoutMs: 300 })
+    await expect(ready).rejects.toThrow(why)
+    await expect(ready).rejects.toMatchObject({ code: 'SLUICE_STORE_TIMEOUT' })
   })
 
   test('rejects while the Cluster has slots that nobody serves', async () => {

@@ -1,6 +1,6 @@
 import { type ErrorCode, resolvePolicy, SluiceError } from '@sluice/core'
 import type { Redis } from 'ioredis'
-import { isOfReplica } from './client.js'
+import { isOfReplica, isRefusal } from './client.js'
 import { type Connection, late } from './connection.js'
 import type { Decider } from './decider.js'
 import type { Server } from './topology.js'
@@ -27,22 +27,23 @@ export async function checkServers(
   warn: Warn,
 ): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
-  await connection.connected(timeoutMs)
-  const leftMs = deadlineMs - performance.now()
   const { topology } = connection
   const check = async (server: Server): Promise<void> => {
     await checkInfo(server.client, topology.sharded, warn)
     if (topology.sharded) await checkCluster(server.client, warn)
-    await checkScript(decider, keyOf(server, topology.slotOf), leftMs)
+    const key = keyOf(server, decider)
+    if (key !== undefined) await checkScript(decider, key, deadlineMs - performance.now())
   }
   let timer: NodeJS.Timeout | undefined
-  const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late(timeoutMs)), leftMs)
-  })
   try {
+    await connection.connected(timeoutMs)
+    const over = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(late(timeoutMs)), deadlineMs - performance.now())
+    })
     await Promise.race([Promise.all(topology.masters().map(check)), over])
   } catch (error) {
     if (error instanceof SluiceError) throw error
+    if (isRefusal(error)) throw refused(error as Error)
     throw new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${(error as Error).message}`, {
       cause: error,
     })
@@ -110,12 +111,16 @@ async function checkScript(decider: Decider, key: string, timeoutMs: number): Pr
     if (!(cause instanceof Error)) throw error
     if (isOfReplica(cause)) throw replica('the other end')
     if (!isRefusal(cause)) throw error
-    throw new SluiceError(
-      'SLUICE_REDIS_SCRIPTS',
-      `Redis does not run the script: ${cause.message}. Expected a user who may call EVALSHA, EVAL, and what the script calls, on keys of this prefix`,
-      { cause },
-    )
+    throw refused(cause)
   }
+}
+
+function refused(cause: Error): SluiceError {
+  return new SluiceError(
+    'SLUICE_REDIS_SCRIPTS',
+    `Redis does not run the script: ${cause.message}. Expected a user who may call EVALSHA, EVAL, and what the script calls, on keys of this prefix`,
+    { cause },
+  )
 }
 
 /** What a server tells, or nothing if it will not. */
@@ -126,22 +131,22 @@ async function told(answer: Promise<string>): Promise<string> {
   })
 }
 
-/** Whether a server understood a command and will not run it, now or later. */
-function isRefusal(error: Error): boolean {
-  return /^(NOPERM|ERR) /.test(error.message)
-}
-
-/** A key that no user's text can make, which the server decides for. */
-function keyOf(server: Server, slotOf: (key: string) => number): string {
+/**
+ * A key that no user's text can make, which the server decides for; undefined if it decides for none: braces in the
+ * client's `keyPrefix` put all keys into one slot.
+ */
+function keyOf(server: Server, decider: Decider): string | undefined {
   for (let i = 0; i < mostTries; i++) {
     const key = `1:{~${i}}:-:${probe.keySuffix}`
-    if (server.decidesFor(slotOf(key))) return key
+    if (server.decidesFor(decider.slotOf(key))) return key
   }
-  throw new Error(`${nameOf(server.client)} is the master of no slot`)
+  return undefined
 }
 
-function nameOf({ options: { host, port, path } }: Redis): string {
-  return path ?? `${host}:${port}`
+function nameOf({ options, stream }: Redis): string {
+  // Where Sentinels are asked, the options name no server.
+  const { host, port } = options.sentinels ? { host: stream.remoteAddress, port: stream.remotePort } : options
+  return options.path ?? `${host}:${port}`
 }
 
 function replica(at: string): SluiceError {

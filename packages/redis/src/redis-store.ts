@@ -93,7 +93,7 @@ export class RedisStore implements Store {
    *
    * Warns once, through `logger`, of an eviction policy that may drop limiter keys (`SLUICE_REDIS_EVICTION`), and of a
    * server that does not tell about itself (`SLUICE_REDIS_UNCHECKED`).
-   * @param options.timeoutMs whole milliseconds from 1 to 600,000. Default 10,000.
+   * @param options `timeoutMs`: whole milliseconds from 1 to 600,000. Default 10,000.
    * @throws SluiceError `SLUICE_STORE_TIMEOUT` or `SLUICE_STORE_FAILED` when the server cannot be asked;
    *   `SLUICE_REDIS_VERSION`, `SLUICE_REDIS_REPLICA`, `SLUICE_REDIS_CLUSTER`, `SLUICE_REDIS_SCRIPTS`
    */

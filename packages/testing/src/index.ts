@@ -1,4 +1,4 @@
-export { adapterContract } from './adapter-contract/adapter-contract.js'
+export { type AdapterCapabilities, adapterContract } from './adapter-contract/adapter-contract.js'
 export {
   type AdapterTools,
   contractPath,

@@ -5,7 +5,7 @@ const cause = new Error('failed')
 /** A breaker on a clock that the test moves. */
 function breakerAt(): {
   at: (nowMs: number) => void
-  call: (fails: boolean, tookMs?: number) => boolean
+  call: (fails: boolean, tookMs?: number, budgetMs?: number) => boolean
   calls: (count: number, fails: boolean) => void
   breaker: CircuitBreaker
   changes: (Error | undefined)[]
@@ -16,11 +16,11 @@ function breakerAt(): {
     () => nowMs,
     (change) => changes.push(change),
   )
-  const call = (fails: boolean, tookMs = 1): boolean => {
-    const startedMs = breaker.enter()
+  const call = (fails: boolean, tookMs = 1, budgetMs = 100): boolean => {
+    const startedMs = breaker.enter(budgetMs)
     if (startedMs === undefined) return false
     nowMs += tookMs
-    if (fails) breaker.failed(startedMs, cause)
+    if (fails) breaker.failed(startedMs, budgetMs, cause)
     else breaker.succeeded(startedMs)
     return true
   }
@@ -102,11 +102,11 @@ describe('a circuit breaker opens', () => {
 
   it('not for failures during which others were answered', () => {
     const { at, breaker } = breakerAt()
-    const started = Array.from({ length: 50 }, () => breaker.enter() as number)
+    const started = Array.from({ length: 50 }, () => breaker.enter(100) as number)
     at(50)
-    breaker.succeeded(breaker.enter() as number)
+    breaker.succeeded(breaker.enter(100) as number)
     at(100)
-    for (const startedMs of started) breaker.failed(startedMs, cause)
+    for (const startedMs of started) breaker.failed(startedMs, 100, cause)
     expect(breaker.cause).toBeUndefined()
   })
 })
@@ -135,10 +135,34 @@ describe('an open circuit breaker', () => {
   it('probes again though an earlier probe is still out', () => {
     const { at, breaker } = opened()
     at(200)
-    expect(breaker.enter()).toBeDefined()
-    expect(breaker.enter()).toBeUndefined()
+    expect(breaker.enter(100)).toBeDefined()
+    expect(breaker.enter(100)).toBeUndefined()
     at(500)
-    expect(breaker.enter()).toBeDefined()
+    expect(breaker.enter(100)).toBeDefined()
+  })
+
+  it('lets calls with longer budgets through between probes, once each, and beside each probe again', () => {
+    const { at, call } = breakerAt()
+    for (let i = 0; i < 3; i++) call(true, 0, 5)
+    const entered = (): number[] => [5, 100, 5, 50, 100, 2000, 2000].filter((ms) => call(true, 0, ms))
+    at(50)
+    expect(entered()).toEqual([100, 2000])
+    expect(entered()).toEqual([])
+    at(100)
+    expect(entered()).toEqual([5, 100, 2000])
+    expect(entered()).toEqual([])
+  })
+
+  it('is closed by a call with a longer budget, though those with a short one keep taking the probes', () => {
+    const { at, call, breaker } = breakerAt()
+    for (let i = 0; i < 3; i++) call(true, 1, 2000)
+    for (let atMs = 10; atMs <= 5000; atMs += 10) {
+      at(atMs)
+      call(true, 0, 5)
+    }
+    expect(breaker.cause).toBe(cause)
+    expect(call(false, 1, 2000)).toBe(true)
+    expect(breaker.cause).toBeUndefined()
   })
 
   it('closes with the first probe that succeeds, and starts afresh', () => {
@@ -154,7 +178,7 @@ describe('an open circuit breaker', () => {
 
   it('is not closed by a call that began before it opened', () => {
     const { at, calls, breaker } = breakerAt()
-    const early = breaker.enter() as number
+    const early = breaker.enter(100) as number
     calls(3, true)
     at(50)
     breaker.succeeded(early)
@@ -164,7 +188,7 @@ describe('an open circuit breaker', () => {
   it('is closed by a probe that took long', () => {
     const { at, breaker } = opened()
     at(200)
-    const startedMs = breaker.enter() as number
+    const startedMs = breaker.enter(100) as number
     at(30_000)
     breaker.succeeded(startedMs)
     expect(breaker.cause).toBeUndefined()

@@ -17,14 +17,17 @@ const longestProbeMs = 500
  * call was answered does not count, since it says nothing of the whole.
  *
  * Open, it lets a single call through as a probe: 100 ms after it opened, then after 200, 400 and every further 500 ms,
- * whether or not the probe before has ended. The first probe that succeeds closes it.
+ * whether or not the probe before has ended. The first probe that succeeds closes it. A call with a longer budget than
+ * the last that was let through is a probe at any time: where one with a short budget fails it may be answered.
  */
 export class CircuitBreaker {
   readonly #nowMs: () => number
   readonly #onChange: (cause: Error | undefined) => void
   readonly #sample = new Sample()
   #answeredAtMs = Number.NEGATIVE_INFINITY
-  #open: { readonly atMs: number; readonly cause: Error; waitMs: number; probeAtMs: number } | undefined
+  #open:
+    | { readonly atMs: number; readonly cause: Error; waitMs: number; probeAtMs: number; triedMs: number }
+    | undefined
 
   /**
    * @param nowMs a monotonic clock in milliseconds
@@ -41,13 +44,15 @@ export class CircuitBreaker {
   }
 
   /** When the call that asks may start, which is now; undefined if it must not. */
-  enter(): number | undefined {
+  enter(budgetMs: number): number | undefined {
     const nowMs = this.#nowMs()
     const open = this.#open
     if (!open) return nowMs
-    if (nowMs < open.probeAtMs) return undefined
-    open.waitMs = Math.min(2 * open.waitMs, longestProbeMs)
-    open.probeAtMs = nowMs + open.waitMs
+    if (nowMs >= open.probeAtMs) {
+      open.waitMs = Math.min(2 * open.waitMs, longestProbeMs)
+      open.probeAtMs = nowMs + open.waitMs
+    } else if (budgetMs <= open.triedMs) return undefined
+    open.triedMs = budgetMs
     return nowMs
   }
 
@@ -62,14 +67,14 @@ export class CircuitBreaker {
     }
   }
 
-  /** Takes note that a call failed, which {@link enter} let start at `startedMs`. */
-  failed(startedMs: number, cause: Error): void {
+  /** Takes note that a call failed, which {@link enter} let start at `startedMs` with this budget. */
+  failed(startedMs: number, budgetMs: number, cause: Error): void {
     if (this.#open || this.#answeredAtMs > startedMs) return
     const atMs = this.#nowMs()
     this.#sample.add(atMs, true)
     if (!this.#sample.fails) return
     this.#sample.clear()
-    this.#open = { atMs, cause, waitMs: firstProbeMs, probeAtMs: atMs + firstProbeMs }
+    this.#open = { atMs, cause, waitMs: firstProbeMs, probeAtMs: atMs + firstProbeMs, triedMs: budgetMs }
     this.#onChange(cause)
   }
 }

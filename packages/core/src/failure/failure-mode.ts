@@ -1,4 +1,5 @@
 import { badOption, show } from '../errors.js'
+import { whenRejected } from '../when-rejected.js'
 
 /** What becomes of a request that the store could not count. */
 export type FailureMode = 'allow' | 'deny' | 'local'
@@ -8,7 +9,8 @@ export type FailureMode = 'allow' | 'deny' | 'local'
  * - `'allow'`: serve it, uncounted.
  * - `'deny'`: refuse it with 503. For what must not pass unlimited: logins, payments.
  * - `'local'`: count it in the memory of this process, against `limit`, `burst` and `queue` divided by `nodes`.
- * - a function of the error, which returns one of them; one that throws or returns anything else means `'deny'`.
+ * - a function of the error, which returns one of them; one that throws or returns anything else, a promise too, means
+ *   `'deny'`.
  *
  * Where the policies of one decision differ, the strictest decides: deny, then local, then allow.
  */
@@ -37,7 +39,8 @@ export function modeFor(
   try {
     const mode = onStoreError(error)
     if (modes.includes(mode)) return mode
-    mistake = `returned ${show(mode)}`
+    const isPromise = whenRejected(mode, () => {})
+    mistake = `returned ${isPromise ? 'a promise' : show(mode)}`
   } catch (thrown) {
     mistake = `threw ${show(thrown)}`
   }

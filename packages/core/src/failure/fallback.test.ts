@@ -271,7 +271,7 @@ describe('a function as onStoreError', () => {
       'threw "oops"',
     ],
     ['returns nothing', () => undefined, 'returned undefined'],
-    ['returns a promise', async () => 'allow', 'returned an object'],
+    ['returns a promise', async () => 'allow', 'returned a promise'],
     ['returns another word', () => 'open', 'returned "open"'],
   ])('that %s denies, and is warned of once', async (_, onStoreError, what) => {
     const warn = jest.fn()
@@ -289,5 +289,19 @@ describe('a function as onStoreError', () => {
         ),
       ],
     ])
+  })
+
+  it('that rejects does not end the process', async () => {
+    const rejection = Promise.reject(new Error('oops'))
+    const then = jest.spyOn(rejection, 'then')
+    const onStoreError = (() => rejection) as unknown as LimiterOptions['onStoreError']
+    const limiter = new Limiter({
+      store: storeThatFails(),
+      ...short,
+      onStoreError,
+      logger: { warn: () => {} },
+    })
+    expect(await limiter.consume({ key: 'k' })).toMatchObject({ allowed: false })
+    expect(then).toHaveBeenCalledWith(undefined, expect.any(Function))
   })
 })

@@ -100,4 +100,38 @@ describe('a store that keeps failing', () => {
       ],
     ])
   })
+
+  it('is told of to a limiter that is made meanwhile, unless its listener and log have heard of it', async () => {
+    const store = new FlakyStore()
+    const onEvent = jest.fn<void, [SluiceEvent]>()
+    const other = jest.fn<void, [SluiceEvent]>()
+    const logger = { warn: jest.fn() }
+    const otherLogger = { warn: jest.fn() }
+    const first = new Limiter({ name: 'a', store, ...policy, onEvent, logger })
+    store.failure = failure
+    await send(first, 3)
+    new Limiter({ name: 'b', store, ...policy, onEvent, logger: otherLogger })
+    new Limiter({ name: 'c', store, ...policy, onEvent: other, logger })
+    expect(kinds(onEvent)).toEqual(['store-down'])
+    expect(other.mock.calls).toEqual([[{ type: 'store-down', limiters: ['c'], error: failure }]])
+    expect(logger.warn).toHaveBeenCalledTimes(1)
+    expect(otherLogger.warn.mock.calls).toEqual([['sluice: the store of "b" is down: ECONNREFUSED']])
+    store.failure = undefined
+    await send(first, 50)
+    await jest.advanceTimersByTimeAsync(1000)
+    new Limiter({ name: 'd', store, ...policy, onEvent: other, logger })
+    expect([kinds(onEvent), kinds(other)]).toEqual(Array(2).fill(['store-down', 'store-up']))
+  })
+
+  it('for short budgets only is asked with a longer one', async () => {
+    const store = new FlakyStore()
+    const common = { store, ...policy, logger: { warn: () => {} } }
+    const hasty = new Limiter({ name: 'hasty', ...common, timeoutMs: 5 })
+    const patient = new Limiter({ name: 'patient', ...common, timeoutMs: 500 })
+    store.failure = failure
+    await send(hasty, 3)
+    store.failure = undefined
+    expect(await hasty.consume({ key: 'k' })).toMatchObject({ degraded: true })
+    expect(await patient.consume({ key: 'k' })).toMatchObject({ degraded: false })
+  })
 })

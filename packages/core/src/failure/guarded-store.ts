@@ -1,6 +1,8 @@
-import { SluiceError, show } from '../errors.js'
+import { SluiceError, show, withoutCode } from '../errors.js'
+import type { SluiceEvent } from '../events.js'
 import type { Reporter } from '../reporter.js'
 import type { Check, ConsumeOptions, Refund, Store, Verdict } from '../store.js'
+import { asError } from './as-error.js'
 import { CircuitBreaker } from './circuit-breaker.js'
 import { within } from './within.js'
 
@@ -8,6 +10,12 @@ import { within } from './within.js'
 export interface Watcher {
   readonly limiter: string
   readonly reporter: Reporter
+}
+
+/** Limiters that share a listener or a log, and the reporter of the first. */
+interface Group {
+  readonly reporter: Reporter
+  readonly limiters: string[]
 }
 
 /** How long a store that answers again is watched before it counts as up: one that fails in between never was. */
@@ -23,7 +31,7 @@ export class GuardedStore implements Store {
   readonly #nowMs: () => number
   readonly #breaker: CircuitBreaker
   readonly #watchers = new Set<Watcher>()
-  #downAtMs: number | undefined
+  #down: { readonly atMs: number; readonly error: Error } | undefined
   #degraded = 0
   #settling: ReturnType<typeof setTimeout> | undefined
 
@@ -54,8 +62,10 @@ export class GuardedStore implements Store {
     return this.#store.close()
   }
 
+  /** Tells it of changes, and at once that the store is down, unless its listener or log has heard that already. */
   watch(watcher: Watcher): void {
     this.#watchers.add(watcher)
+    if (this.#down) this.#announceDown(this.#down.error, watcher.reporter)
   }
 
   unwatch(watcher: Watcher): void {
@@ -72,10 +82,11 @@ export class GuardedStore implements Store {
    *   budget is spent; whatever the store throws
    */
   async #run<T>({ timeoutMs }: ConsumeOptions, call: () => Promise<T>): Promise<T> {
-    const startedMs = this.#breaker.enter()
+    const startedMs = this.#breaker.enter(timeoutMs)
     if (startedMs === undefined) {
       const { cause } = this.#breaker
-      throw new SluiceError('SLUICE_STORE_DOWN', `The store is down: ${cause?.message}`, { cause })
+      const why = cause instanceof SluiceError ? withoutCode(cause) : cause?.message
+      throw new SluiceError('SLUICE_STORE_DOWN', `The store is down: ${why}`, { cause })
     }
     try {
       const answer = await within(call(), timeoutMs, () => {
@@ -84,22 +95,22 @@ export class GuardedStore implements Store {
       this.#breaker.succeeded(startedMs)
       return answer
     } catch (thrown) {
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-      this.#breaker.failed(startedMs, error)
+      const error = asError(thrown)
+      this.#breaker.failed(startedMs, timeoutMs, error)
       throw error
     }
   }
 
   #opened(error: Error): void {
     clearTimeout(this.#settling)
-    if (this.#downAtMs !== undefined) return
-    this.#downAtMs = this.#nowMs()
+    if (this.#down) return
+    this.#down = { atMs: this.#nowMs(), error }
     this.#degraded = 0
-    this.#announce((limiters) => ({ type: 'store-down', limiters, error }), `is down: ${error.message}`)
+    this.#announceDown(error)
   }
 
   #closed(): void {
-    const downMs = Math.round(this.#nowMs() - (this.#downAtMs ?? 0))
+    const downMs = Math.round(this.#nowMs() - (this.#down?.atMs ?? 0))
     this.#settling = setTimeout(() => this.#settled(downMs), settleMs)
     // Nobody waits for the announcement; the process may end before.
     ;(this.#settling as { unref?(): void }).unref?.()
@@ -107,23 +118,35 @@ export class GuardedStore implements Store {
 
   #settled(downMs: number): void {
     const degraded = this.#degraded
-    this.#downAtMs = undefined
+    this.#down = undefined
     this.#announce(
       (limiters) => ({ type: 'store-up', limiters, downMs, degraded }),
       `is up again after ${downMs} ms, in which ${degraded} requests were decided without it`,
     )
   }
 
-  /** Tells each listener once and writes one line to each log, however many limiters share them. */
-  #announce(event: (limiters: readonly string[]) => Parameters<Reporter['emit']>[0], what: string): void {
-    for (const { reporter, limiters } of this.#watchersBy('onEvent')) reporter.emit(event(limiters))
-    for (const { reporter, limiters } of this.#watchersBy('logger')) {
+  #announceDown(error: Error, newcomer?: Reporter): void {
+    const what = `is down: ${error.message}`
+    this.#announce((limiters) => ({ type: 'store-down', limiters, error }), what, newcomer)
+  }
+
+  /**
+   * Tells each listener once and writes one line to each log, however many limiters share them.
+   * @param newcomer told alone; what it shares with an earlier limiter is left out
+   */
+  #announce(event: (limiters: readonly string[]) => SluiceEvent, what: string, newcomer?: Reporter): void {
+    // The first of those that share something speaks for them, so that a newcomer speaks only for itself.
+    const isDue = ({ reporter }: Group): boolean => newcomer === undefined || reporter === newcomer
+    for (const { reporter, limiters } of this.#watchersBy('onEvent').filter(isDue)) {
+      reporter.emit(event(limiters))
+    }
+    for (const { reporter, limiters } of this.#watchersBy('logger').filter(isDue)) {
       reporter.log(`the store of ${limiters.map(show).join(', ')} ${what}`)
     }
   }
 
-  #watchersBy(what: 'onEvent' | 'logger'): { reporter: Reporter; limiters: string[] }[] {
-    const groups = new Map<unknown, { reporter: Reporter; limiters: string[] }>()
+  #watchersBy(what: 'onEvent' | 'logger'): Group[] {
+    const groups = new Map<unknown, Group>()
     for (const { limiter, reporter } of this.#watchers) {
       const group = groups.get(reporter[what])
       if (group) group.limiters.push(limiter)

@@ -22,6 +22,16 @@ describe('a promise with a deadline', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
+  it.each<[string, unknown]>([
+    ['a value', 1],
+    // biome-ignore lint/suspicious/noThenProperty: it is what the test is about
+    ['what has only a `then`', { then: (resolve: (value: number) => void) => resolve(1) }],
+  ])('takes %s for a promise, and leaves no timer', async (_, value) => {
+    await expect(within(value, 100, late)).resolves.toBe(1)
+    await Promise.resolve()
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
   it('rejects after the time given, one turn later, when the promise has not settled', async () => {
     const settled = jest.fn()
     const result = within(new Promise<never>(() => {}), 100, late)

@@ -28,6 +28,16 @@ describe('byIp', () => {
     expect(byIp({ ipv6Subnet: 48 })({}, context({ ip: '2001:db8:1:2::9' }))).toBe('ip:2001:db8:1::/48')
   })
 
+  test('of() makes the same, for the methods of a limiter', () => {
+    expect(byIp.of('::ffff:203.0.113.5')).toBe('ip:203.0.113.5')
+    expect(byIp.of('2001:db8:1:2::9')).toBe('ip:2001:db8:1:2::/64')
+    expect(byIp.of('2001:db8:1:2::9', { ipv6Subnet: 48 })).toBe('ip:2001:db8:1::/48')
+    expect(byIp.of(undefined)).toBe(ipKey(undefined))
+    expect(() => byIp.of('::1', { ipv6Subnet: 0 })).toThrow(
+      expect.objectContaining({ code: 'SLUICE_BAD_OPTION' }),
+    )
+  })
+
   test.each([0, 129, 64.5, Number.NaN, '64'])('refuses the subnet %p', (ipv6Subnet) => {
     expect(() => byIp({ ipv6Subnet: ipv6Subnet as number })).toThrow(
       expect.objectContaining({ code: 'SLUICE_BAD_OPTION', message: expect.stringContaining('1 to 128') }),

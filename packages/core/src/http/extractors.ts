@@ -14,11 +14,18 @@ export interface ByIpOptions {
  * framework which proxies in front of it to trust. Spellings of one IPv4 address are one client.
  */
 export function byIp(options: ByIpOptions = {}): Extractor {
-  const { ipv6Subnet = 64 } = options
+  const ipv6Subnet = subnetOf(options)
+  return (_request, { ip }) => (ip === undefined ? undefined : ipKey(ip, ipv6Subnet))
+}
+
+/** The key under which {@link byIp} counts an address, for the methods of a limiter; no address at all is `ip:`. */
+byIp.of = (ip: string | undefined, options: ByIpOptions = {}): string => ipKey(ip, subnetOf(options))
+
+function subnetOf({ ipv6Subnet = 64 }: ByIpOptions): number {
   if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 1 || ipv6Subnet > 128) {
     throw badOption('ipv6Subnet', ipv6Subnet, 'a whole number from 1 to 128')
   }
-  return (_request, { ip }) => (ip === undefined ? undefined : ipKey(ip, ipv6Subnet))
+  return ipv6Subnet
 }
 
 /** The `ip:` key of an address; also what extractors that find nothing fall back to. No address at all is `ip:`. */

@@ -15,6 +15,7 @@ import {
 } from './http-options.js'
 import { Misuse } from './misuse.js'
 import { KnownPlans } from './plan-error.js'
+import { isPreflight } from './preflight.js'
 import { type Refusal, refuse } from './refusal.js'
 import { type RequestPart, setHeaders } from './response-headers.js'
 
@@ -272,10 +273,6 @@ function onEnd(exchange: Exchange, record: RequestRecord, listener: (finished: b
     record.ends = undefined
     for (const end of ends) end(finished)
   })
-}
-
-function isPreflight(exchange: Exchange): boolean {
-  return exchange.method === 'OPTIONS' && exchange.header('access-control-request-method') !== undefined
 }
 
 /** Promises of other libraries and realms too. */

@@ -34,7 +34,10 @@ export interface HttpOptions<Req, Handler extends unknown[] = [Req], Res = unkno
   onPlanError?: OnPlanError
   /** Only the boolean `true` lets the request pass uncounted. */
   skip?: RequestFunction<Req, boolean>
-  /** Whether a CORS preflight, which carries no credentials, passes uncounted. Default `'skip'`. */
+  /**
+   * Whether a CORS preflight, which carries no credentials and no body, passes uncounted. Use `'count'` before a handler
+   * that does its work for `OPTIONS` requests too. Default `'skip'`.
+   */
   preflight?: 'skip' | 'count'
   /**
    * Which quota headers to send, if any. They are one client's own: on responses that a shared cache may store, use

@@ -89,3 +89,9 @@ test.each<[string, object, string]>([
   const decision = await limiterOf().consume({ key: 'k' })
   expect(() => httpReply(decision, options as HttpReplyOptions)).toThrow(`\`${option}\``)
 })
+
+test.each([undefined, null, {}, Promise.resolve()])('httpReply takes a decision, and not %p', (decision) => {
+  expect(() => httpReply(decision as never)).toThrow(
+    expect.objectContaining({ code: 'SLUICE_BAD_OPTION', message: expect.stringContaining('`decision`') }),
+  )
+})

@@ -1,5 +1,5 @@
 import type { Decision } from '../decision.js'
-import { refuseUnknownOptions } from '../errors.js'
+import { badOption, refuseUnknownOptions } from '../errors.js'
 import { type HeaderSet, type LegacyReset, resolveHeaderSets } from './headers.js'
 import { checkStatusCode } from './http-options.js'
 import { readMessage, refuse } from './refusal.js'
@@ -16,7 +16,7 @@ export interface HttpReplyOptions {
   /** The status of a refusal for want of quota, 400 to 599. Default 429. */
   statusCode?: number
   /** The request's header `Accept`, by which problem details are sent as JSON or as text. Default: JSON. */
-  accept?: string
+  accept?: string | undefined
 }
 
 /** What to tell an HTTP client of a decision. */
@@ -38,6 +38,9 @@ export interface HttpReply {
  * if (status) return res.writeHead(status, headers).end(body)
  */
 export function httpReply(decision: Decision, options: HttpReplyOptions = {}): HttpReply {
+  if (!Array.isArray(decision?.policies)) {
+    throw badOption('decision', decision, 'a decision, as `await limiter.consume()` gives it')
+  }
   refuseUnknownOptions('httpReply()', options, ['headers', 'legacyReset', 'message', 'statusCode', 'accept'])
   const { headers: sets = ['draft-8', 'draft-6'], legacyReset = 'epoch', statusCode = 429, accept } = options
   checkStatusCode(statusCode)

@@ -1,1 +1,0 @@
-module.exports = require('./servers/redis.cjs')
