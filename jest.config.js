@@ -40,6 +40,8 @@ const nest = {
 
 /** @type {import('jest').Config} */
 export default {
+  // Half of what most tests do is to wait for a server.
+  maxWorkers: '100%',
   projects: [
     {
       ...base,

@@ -107,10 +107,17 @@ export function resolveLimiterOptions(options: LimiterOptions & Partial<Policy>)
   if (onEvent !== undefined && typeof onEvent !== 'function')
     throw badOption('onEvent', onEvent, 'a function')
   if (typeof logger?.warn !== 'function') throw badOption('logger', logger, 'an object with a method `warn`')
-  if (store !== undefined && storeMethods.some((method) => typeof store?.[method] !== 'function')) {
+  if (store !== undefined && !isStore(store)) {
     throw badOption('store', store, 'a Store such as `new MemoryStore()` or `new RedisStore(client)`')
   }
   return { ...source, name, store, blocks, timeoutMs, onStoreError, nodes, onEvent, logger }
+}
+
+/** Also one that does not say whether it is shared is none: a shared one needs a deadline. */
+function isStore(store: Store): boolean {
+  return (
+    typeof store?.shared === 'boolean' && storeMethods.every((method) => typeof store[method] === 'function')
+  )
 }
 
 /** Options of a policy that in the short form the limiter has too. */

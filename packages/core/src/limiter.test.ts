@@ -114,6 +114,11 @@ describe('the options of a limiter', () => {
     [{ ...short, store: null }, 'SLUICE_BAD_OPTION', ['`store`', 'null', 'new MemoryStore()']],
     [{ ...short, store: 'memory' }, 'SLUICE_BAD_OPTION', ['`store`', '"memory"', 'new MemoryStore()']],
     [{ ...short, store: new Map() }, 'SLUICE_BAD_OPTION', ['`store`', 'an object', 'new MemoryStore()']],
+    [
+      { ...short, store: Object.assign(new MemoryStore(), { shared: undefined }) },
+      'SLUICE_BAD_OPTION',
+      ['`store`', 'an object', 'new MemoryStore()'],
+    ],
     [{ ...short, name: '' }, 'SLUICE_BAD_OPTION', ['`name`', '""', '1 to 64 printable ASCII']],
     [{ ...short, name: null }, 'SLUICE_BAD_OPTION', ['`name`', 'null', '1 to 64 printable ASCII']],
   ])('are refused: %p (B146)', async (options, code, parts) => {

@@ -64,15 +64,14 @@ export class Limiter {
     this.#consumeOptions = { timeoutMs: this.timeoutMs, warn }
     this.#policies = new PolicyChoice(this.name, resolved, resolved.short && options.name !== undefined)
     this.#ownStore = resolved.store ?? new MemoryStore()
-    claimName(this.#ownStore, this.name, options.plans ?? options.policies ?? this)
     this.#guard = this.#ownStore.shared ? guardOf(this.#ownStore) : undefined
     this.#store = this.#guard ?? this.#ownStore
     this.#reporter = new Reporter(resolved.onEvent, resolved.logger)
+    this.#fallback = new Fallback(this, this.#ownStore, resolved, this.#consumeOptions, warn)
+    if (this.#guard) this.#fallback.prepare(this.#policies.all)
+    claimName(this.#ownStore, this.name, options.plans ?? options.policies ?? this)
     this.#watcher = { limiter: this.name, reporter: this.#reporter }
     this.#guard?.watch(this.#watcher)
-    this.#fallback = new Fallback(this, this.#ownStore, resolved, this.#consumeOptions, warn)
-    const modes = [resolved.onStoreError, ...this.#policies.all.map(({ onStoreError }) => onStoreError)]
-    if (this.#guard && modes.includes('local')) this.#fallback.warnIfNodesUnknown()
     if (!this.#guard && isClusterWorker()) {
       this.warn(
         'SLUICE_MEMORY_PER_WORKER',

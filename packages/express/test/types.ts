@@ -1,5 +1,5 @@
 // Compiled by the type check, never run: what the types admit, and what they refuse.
-import { type Decision, httpReply, type Limiter, MemoryStore, rateLimit } from '@sluice/express'
+import { type Decision, type Limiter, rateLimit } from '@sluice/express'
 import type express from 'express'
 import type { RequestHandler } from 'express'
 
@@ -10,13 +10,11 @@ export const handler: RequestHandler = limit
 export function admits(app: express.Express): void {
   app.use(limit)
   app.use('/a', [limit], limit)
-  app.use(rateLimit({ store: app.locals.shared ? new MemoryStore() : undefined, limit: 5, window: '1m' }))
   app.route('/b').all(limit).get(limit)
   app.param('id', (req, res, next) => void limit(req, res, next))
   app.get('/items/:id', limit, (req, res) => {
     const id: string = req.params.id
     const decision: Decision | undefined = req.rateLimit
-    if (decision) httpReply(decision, { accept: req.headers.accept })
     res.json({ id, remaining: decision?.remaining })
   })
   app.post<object, string, { rows: number[] }>('/rows', limit, (req, res) => {

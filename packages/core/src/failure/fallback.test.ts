@@ -254,6 +254,37 @@ describe('of policies that differ the strictest decides', () => {
   })
 })
 
+describe('what could never pass', () => {
+  it.each<[string, Partial<Policy>, number, Partial<LimiterOptions>, string]>([
+    ['of limit 0', { limit: 0 }, 1, {}, 'cost'],
+    ['above the limit', { limit: 3 }, 4, {}, 'cost'],
+    ['above the burst', { algorithm: 'gcra', limit: 30, burst: 3 }, 4, {}, 'cost'],
+    ['of limit 0', { limit: 0 }, 1, { onStoreError: 'local', nodes: 1 }, 'cost'],
+    ['of limit 0', { limit: 0 }, 1, { onStoreError: 'deny' }, 'store-error'],
+  ])('%s is not served for want of the store %#', async (_, policy, cost, options, reason) => {
+    const limiter = new Limiter({ store: storeThatFails(), ...short, ...policy, ...options })
+    expect(await limiter.consume({ key: 'k', cost })).toMatchObject({
+      allowed: false,
+      degraded: true,
+      reason,
+    })
+  })
+
+  it('under a shadow is served', async () => {
+    const policies = [{ ...short, limit: 0, shadow: true }]
+    const limiter = new Limiter({ store: storeThatFails(), policies })
+    expect(await limiter.consume({ key: 'k' })).toMatchObject({ allowed: true, reason: 'store-error' })
+  })
+})
+
+it('a policy that has no share for so many nodes is an error at construction, and keeps no name', () => {
+  const store = storeThatFails()
+  const policy = { algorithm: 'token-bucket', limit: 3, window: '400d', burst: 200 } as const
+  const options = { store, ...policy, onStoreError: 'local' as const, logger: { warn: () => {} } }
+  expect(() => new Limiter({ ...options, nodes: 2 })).toThrow(/`burst`.*SLUICE_BAD_OPTION/)
+  expect(() => new Limiter({ ...options, nodes: 1 })).not.toThrow()
+})
+
 describe('a function as onStoreError', () => {
   it('is asked with each failure', async () => {
     const onStoreError = jest.fn((error: Error) => (error === down ? 'deny' : 'allow'))

@@ -1,4 +1,5 @@
 import { type Decision, decideFrom, decideWithoutPolicy, type Subject } from '../decision.js'
+import { decide } from '../engine.js'
 import { type ErrorCode, show } from '../errors.js'
 import type { ResolvedLimiterOptions } from '../limiter-options.js'
 import type { ResolvedPolicy } from '../policy.js'
@@ -45,6 +46,18 @@ export class Fallback {
     this.#warn = warn
   }
 
+  /**
+   * Gets ready for policies whose mode may be `'local'`, so that no mistake shows first when the store is away.
+   * @throws SluiceError for a policy that has no part of this size
+   */
+  prepare(policies: readonly ResolvedPolicy[]): void {
+    for (const policy of policies) {
+      const mode = policy.onStoreError ?? this.#options.onStoreError
+      if (mode === 'local') this.#warnIfNodesUnknown()
+      if (mode === 'local' || typeof mode === 'function') this.#shareOf(policy)
+    }
+  }
+
   async decide(request: Uncounted, nowMs: number, error: Error): Promise<Decision> {
     const { subject, policies, prefix, cost, method } = request
     const ownMode = this.#modeOf(this.#options.onStoreError, error)
@@ -55,10 +68,18 @@ export class Fallback {
     // The limiter's own mode stands for its blocks, and for policies that nobody knows.
     const mode = strictest(this.#options.blocks || modes.length === 0 ? [...modes, ownMode] : modes)
     const shares = policies.filter((_, i) => modes[i] === 'local').map((policy) => this.#shareOf(policy))
-    if (mode !== 'local' || shares.length === 0) {
-      return decideWithoutPolicy(subject, 'store-error', mode !== 'deny', nowMs)
+    if (mode === 'deny') return decideWithoutPolicy(subject, 'store-error', false, nowMs)
+    // No count is needed to refuse what could never pass: all of limit 0, and a cost that nothing holds.
+    const barring = policies.filter((policy) => !policy.shadow && (policy.limit === 0 || cost > policy.burst))
+    if (barring.length > 0) {
+      const checks = checksOf(barring, prefix, cost)
+      const unused = checks.map(() => undefined)
+      return decideFrom(subject, barring, decide(checks, unused, nowMs * 1000), 'local')
     }
-    this.warnIfNodesUnknown()
+    if (mode !== 'local' || shares.length === 0) {
+      return decideWithoutPolicy(subject, 'store-error', true, nowMs)
+    }
+    this.#warnIfNodesUnknown()
     const store = localStoreOf(this.#store)
     const checks: readonly Check[] = checksOf(shares, prefix, cost)
     const verdicts = await store[method](checks, this.#consumeOptions)
@@ -69,7 +90,7 @@ export class Fallback {
   }
 
   /** Warns that `'local'` multiplies every limit by the number of processes, unless that number is given. */
-  warnIfNodesUnknown(): void {
+  #warnIfNodesUnknown(): void {
     if (this.#options.nodes !== undefined) return
     this.#warn(
       'SLUICE_NODES_UNKNOWN',
