@@ -20,7 +20,7 @@ module.exports = {
       comment: 'Core is entered by its public entry points only.',
       severity: 'error',
       from: { path: '^packages/([^/]+)/src/', pathNot: '^packages/core/|\\.test\\.ts$' },
-      to: { path: '^packages/core/', pathNot: '^packages/core/src/(index|node)\\.ts$' },
+      to: { path: '^packages/core/', pathNot: '^packages/core/src/(index|node|user)\\.ts$' },
     },
     {
       name: 'core-imports-no-other-package',

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import express, { type RequestHandler } from 'express'
 import express4 from 'express4'
-import { serve } from '../test/serve.js'
+import { serve } from '../../testing/test/serve.js'
 import { byIp, MemoryStore, rateLimit } from './index.js'
 
 const guide = readFileSync(join(__dirname, '../../../docs/guide/express.md'), 'utf8')

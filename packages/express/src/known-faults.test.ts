@@ -1,7 +1,7 @@
 import type http from 'node:http'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
 import express4 from 'express4'
-import { type Sent, serve } from '../test/serve.js'
+import { type Sent, serve } from '../../testing/test/serve.js'
 import { byHeader, byIp, byUser, compose, MemoryStore, type RateLimitOptions, rateLimit } from './index.js'
 
 /** Serves the application; sends it requests, and tells their statuses. */

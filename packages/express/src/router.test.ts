@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import express4 from 'express4'
-import { serve } from '../test/serve.js'
+import { serve } from '../../testing/test/serve.js'
 import { byUser, Limiter, MemoryStore, type RateLimitOptions, rateLimit } from './index.js'
 
 /** A limit of 3 requests, on a clock that stands still. */

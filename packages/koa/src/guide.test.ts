@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import Koa2 from 'koa2'
-import { serve } from '../test/serve.js'
+import { serve } from '../../testing/test/serve.js'
 import { MemoryStore, rateLimit } from './index.js'
 
 const guide = readFileSync(join(__dirname, '../../../docs/guide/koa.md'), 'utf8')

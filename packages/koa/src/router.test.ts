@@ -1,7 +1,7 @@
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import Koa2 from 'koa2'
-import { type Send, serve } from '../test/serve.js'
+import { type Send, serve } from '../../testing/test/serve.js'
 import { Limiter, MemoryStore, type RateLimitOptions, rateLimit } from './index.js'
 
 /** A limit of 3 requests, on a clock that stands still. */

@@ -1,7 +1,8 @@
 import { MemoryStore } from '@sluice/core'
 import Koa, { type Middleware } from 'koa'
 import Koa2 from 'koa2'
-import { type Answer, serve } from '../test/serve.js'
+import request, { type Response } from 'supertest'
+import { listen } from '../../testing/test/serve.js'
 import { type RateLimitError, type RateLimitOptions, rateLimit } from './index.js'
 
 const minute = { algorithm: 'fixed-window', window: '1m' } as const
@@ -49,20 +50,20 @@ describe.each([
   afterEach(() => reported.mockRestore())
 
   /** The answer to a second request at a limit of 1. */
-  async function refused(options: Partial<RateLimitOptions>, ...outer: Middleware[]): Promise<Answer> {
+  async function refused(options: Partial<RateLimitOptions>, ...outer: Middleware[]): Promise<Response> {
     const app = new Framework()
     for (const middleware of outer) app.use(middleware)
     app.use(rateLimit({ store: standing(), limit: 1, ...minute, logger: quiet, ...options }))
     app.use((ctx) => {
       ctx.body = 'ok'
     })
-    const send = await serve(app.callback())
-    await send('/')
-    return send('/')
+    const client = request(await listen(app.callback()))
+    await client.get('/')
+    return client.get('/')
   }
 
   /** The headers that the limiter wrote: all but those of the connection and the body. */
-  function limiterHeaders({ headers }: Answer) {
+  function limiterHeaders({ headers }: Response) {
     const {
       date,
       connection,
@@ -93,14 +94,14 @@ describe.each([
       'cache-control': 'no-store',
     })
     expect(limiterHeaders(answer)).toEqual(limiterHeaders(await refused({})))
-    expect(answer.body).toContain('Quota exceeded. Try again in 60 seconds.')
+    expect(answer.text).toContain('Quota exceeded. Try again in 60 seconds.')
   })
 
   test.each(handlers)('for a store that failed is a 503, shown by %s B49', async (_handler, outer) => {
     const answer = await refused({ throws: true, store: down(), onStoreError: 'deny' }, ...outer)
     expect(answer.status).toBe(503)
     expect(limiterHeaders(answer)).toEqual({ 'retry-after': '1', 'cache-control': 'no-store' })
-    expect(answer.body).toContain('The request could not be counted. Try again shortly.')
+    expect(answer.text).toContain('The request could not be counted. Try again shortly.')
   })
 
   test('is reported to nobody by the default error handler, be it 429 or 503 B50', async () => {
@@ -133,7 +134,7 @@ describe.each([
 
   test('takes its message and status from the options', async () => {
     const answer = await refused({ throws: true, message: 'Later', statusCode: 403 })
-    expect(answer).toMatchObject({ status: 403, body: 'Later' })
+    expect(answer).toMatchObject({ status: 403, text: 'Later' })
   })
 
   test('is not thrown once headers went out', async () => {
@@ -144,7 +145,7 @@ describe.each([
       await next().catch((error) => caught.push(error))
       ctx.res.end()
     })
-    expect(answer).toMatchObject({ status: 200, body: 'early' })
+    expect(answer).toMatchObject({ status: 200, text: 'early' })
     expect(caught).toEqual([])
   })
 
@@ -155,7 +156,7 @@ describe.each([
     app.use((_ctx, next) => next().catch((thrown) => caught.push(thrown)))
     app.use(rateLimit({ store: standing(), limit: 1, ...minute, throws: true }))
     app.use(() => Promise.reject(error))
-    await (await serve(app.callback()))('/')
+    await request(await listen(app.callback())).get('/')
     expect(caught).toEqual([error])
     expect(caught[0]).toBe(error)
     expect(error).not.toHaveProperty('headers')

@@ -1,41 +1,5 @@
-export {
-  type Algorithm,
-  type ByIpOptions,
-  byApiKey,
-  byHeader,
-  byIp,
-  byPlan,
-  byUser,
-  compose,
-  type Decision,
-  type Duration,
-  definePlans,
-  type ErrorCode,
-  type Extractor,
-  type HeaderSet,
-  type LegacyReset,
-  Limiter,
-  type LimiterOptions,
-  type LimitRequest,
-  type Logger,
-  MemoryStore,
-  type MemoryStoreOptions,
-  type OnPlanError,
-  type OnStoreError,
-  type Plan,
-  type PlanLookup,
-  type Plans,
-  type Policy,
-  type PolicyDecision,
-  planByApiKey,
-  type Reason,
-  type Refusal,
-  type RequestContext,
-  type RequestFunction,
-  SluiceError,
-  type SluiceEvent,
-  type Store,
-} from '@sluice/core'
+export type { Refusal } from '@sluice/core'
+export * from '@sluice/core/user'
 export { type ClassOrMethodDecorator, RateLimit, SkipRateLimit } from './decorators.js'
 export { type Denial, type DenialDetails, RateLimitException } from './exceptions.js'
 export { type ContextExchange, requestOf } from './exchange.js'

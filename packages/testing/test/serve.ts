@@ -27,12 +27,17 @@ afterEach(async () => {
   }
 })
 
-/** Serves on a free port until the end of the test. */
-export async function serve(listener: http.RequestListener): Promise<Send> {
+/** Serves on a free port until the end of the test; resolves to the URL. */
+export async function listen(listener: http.RequestListener): Promise<string> {
   const server = http.createServer(listener).listen(0, '127.0.0.1')
   servers.push(server)
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** The same, for requests to paths that other clients would tidy up. */
+export async function serve(listener: http.RequestListener): Promise<Send> {
+  const { port } = new URL(await listen(listener))
   return async (path, { method = 'POST', headers = {}, body } = {}) => {
     const type = body && { 'content-type': 'application/json' }
     const options = { host: '127.0.0.1', port, path, method, headers: { ...type, ...headers } }
