@@ -19,7 +19,6 @@ const base = {
   testEnvironment: 'node',
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   modulePathIgnorePatterns: ['<rootDir>/packages/[^/]+/dist/'],
-  testTimeout: 30_000,
   // A global is slow to reach from the sandbox of a test, and the algorithms reach for this one all the time.
   sandboxInjectedGlobals: ['Math'],
   transform: { '\\.ts$': standardDecorators },
@@ -42,6 +41,7 @@ const nest = {
 export default {
   // Half of what most tests do is to wait for a server.
   maxWorkers: '100%',
+  testTimeout: 30_000,
   projects: [
     {
       ...base,
