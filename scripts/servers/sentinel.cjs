@@ -36,12 +36,19 @@ async function startSentinel({ replicas = 1, sentinels = 3, args = [], binary = 
   /** The port of the master, as the first Sentinel to answer knows it. */
   const masterPort = () => Promise.any(watchers.map(masterKnownBy))
 
+  /** The port of the master, once all Sentinels know the same. */
+  const agreedPort = async () => {
+    const [port, ...others] = await Promise.all(watchers.map(masterKnownBy))
+    return others.every((other) => other === port) && port
+  }
+
   /**
    * Has another server promoted while the master is well; resolves once it is the master and all Sentinels know. The
    * old master still takes writes, which will be lost, from those connected to it: Sentinels demote it seconds later.
    */
   async function failover() {
-    const old = await masterPort()
+    // One that has not heard of an earlier failover yet would make that look like this one.
+    const old = await until('all Sentinels know the same master', agreedPort)
     // One Sentinel only: each that is told begins a failover of its own.
     const { port: sentinel } = /** @type {RedisServer} */ (watchers[0])
     await until('another server is the master', async () => {
@@ -51,9 +58,8 @@ async function startSentinel({ replicas = 1, sentinels = 3, args = [], binary = 
         await call(sentinel, 'SENTINEL', 'FAILOVER', name)
         return false
       }
-      const ports = await Promise.all(watchers.map(masterKnownBy))
-      const [port] = ports
-      if (!port || port === old || ports.some((other) => other !== port)) return false
+      const port = await agreedPort()
+      if (!port || port === old) return false
       return String(await call(port, 'INFO', 'replication')).includes('role:master')
     })
   }
