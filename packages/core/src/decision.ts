@@ -95,7 +95,8 @@ export function decideFrom(
   blockedUs = 0,
 ): Decision {
   const parts: PolicyDecision[] = []
-  for (const [i, policy] of policies.entries()) {
+  for (let i = 0; i < policies.length; i++) {
+    const policy = policies[i] as ResolvedPolicy
     const verdict = verdicts[i] as Verdict
     if (verdict.failed) continue
     const { allowed, retryUs, replenishUs, resetUs } = verdict

@@ -82,6 +82,17 @@ export function withoutCode(error: SluiceError): string {
   return error.message.slice(0, -` (${error.code})`.length)
 }
 
+/** Runs what reads a part of the options: a mistake in it then says where it is, in its message and its path. */
+export function reading<T>(where: string, path: SluiceError['path'], read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error
+    const message = `${where}: ${withoutCode(error)}`
+    throw new SluiceError(error.code, message, { cause: error, path: [...path, ...error.path] })
+  }
+}
+
 /** Writes a value the way an error message shows it: short, quoted where it is text, never throwing. */
 export function show(value: unknown): string {
   // As JSON, so that no line break or escape code of a client's reaches a log.

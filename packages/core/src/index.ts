@@ -1,10 +1,19 @@
 // What those who make a store or an adapter need beside it.
 export type { Charge } from './algorithms/algorithm.js'
 export { decide, type Outcome } from './engine.js'
-export { badOption, refuseUnknownOptions, show } from './errors.js'
+export { badOption, reading, refuseUnknownOptions, show } from './errors.js'
 export { type Exchange, joinHeader, onResponseEnd } from './http/exchange.js'
 export { HttpLimiter, type HttpOutcome } from './http/http-limiter.js'
 export type { RateLimitOptions } from './http/http-options.js'
+export {
+  countingOptions,
+  findGroup,
+  fitName,
+  inheritOptions,
+  pickOptions,
+  tellingOptions,
+  withName,
+} from './http/inherit.js'
 export type { Refusal } from './http/refusal.js'
 export { resolvePolicy } from './policy.js'
 export * from './user.js'

@@ -3,6 +3,7 @@ import { badOption, refuseUnknownOptions, SluiceError, show } from './errors.js'
 import { Departures } from './http/departures.js'
 import type { MaybePromise } from './http/exchange.js'
 import { checkPlans } from './http/http-options.js'
+import { pickOptions } from './http/inherit.js'
 import { Limiter, type LimitRequest } from './limiter.js'
 import { allLimiterOptions, type LimiterOptions, resolveLimiterOptions } from './limiter-options.js'
 import { isLimit, type Policy } from './policy.js'
@@ -170,8 +171,7 @@ function checkOptions<Args extends unknown[], This>(
     return undefined
   }
   refuseUnknownOptions('rateLimited()', options, [...ownOptions, ...allLimiterOptions])
-  const given = Object.entries(options).filter(([option]) => allLimiterOptions.includes(option))
-  const limiterOptions = Object.fromEntries(given) as LimiterOptions & Partial<Policy>
+  const limiterOptions: LimiterOptions & Partial<Policy> = pickOptions(options, allLimiterOptions)
   // Now rather than with the limiter, so that a mistake shows where the class is defined.
   checkPlans(new PolicyChoice('', resolveLimiterOptions(limiterOptions), false), plan)
   return limiterOptions

@@ -1,8 +1,17 @@
-import { badOption, type Limiter, MemoryStore, show } from '@sluice/core'
+import {
+  badOption,
+  findGroup,
+  inheritOptions,
+  type Limiter,
+  MemoryStore,
+  reading,
+  show,
+  withName,
+} from '@sluice/core'
 import type { RouteOptions } from 'fastify'
 import { type Enforce, enforce, type RateLimitOptions } from './enforce.js'
-import { type Defaults, inherit } from './inherit.js'
-import { limiterNameOf, methodsOf, patternOf, reading } from './route.js'
+import type { Defaults } from './inherit.js'
+import { limiterNameOf, methodsOf, patternOf } from './route.js'
 
 /** In the order in which a request passes them. */
 const stages: readonly Stage[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
@@ -55,14 +64,14 @@ export class PluginLimits {
 
   /** Makes a limiter with these options and the defaults. */
   make(options: RateLimitOptions): Enforce {
-    const made = enforce(inherit(options, this.#defaults))
+    const made = enforce(inheritOptions(options, this.#defaults))
     if (options.limiter === undefined) this.#made.push(made.limiter)
     return made
   }
 
   /** Makes the limiter of a group. */
   addGroup(name: string, options: RateLimitOptions): void {
-    const made = reading(`Group ${show(name)}`, ['groups', name], () => this.make(named(options, name)))
+    const made = reading(`Group ${show(name)}`, ['groups', name], () => this.make(withName(options, name)))
     this.#groups.set(name, made)
   }
 
@@ -81,11 +90,11 @@ export class PluginLimits {
       const { replace = false, hook = this.#stage, group, ...options } = given as RouteRateLimit
       if (typeof replace !== 'boolean') throw badOption('replace', replace, 'true or false')
       const stage = checkStage(hook)
-      if (group !== undefined) return { stage, enforce: this.#ofGroup(group, options) }
+      if (group !== undefined) return { stage, enforce: findGroup(this.#groups, group, options, 'plugin') }
       const get = this.#gets.get(pattern)
       // Fastify adds a HEAD route to a GET route, with the same options: they are one.
       if (methods.join() === 'HEAD' && get?.given === given) return { stage, enforce: get.enforce }
-      const enforce = this.make(named(options as RateLimitOptions, limiterNameOf(methods, pattern)))
+      const enforce = this.make(withName(options as RateLimitOptions, limiterNameOf(methods, pattern)))
       if (methods.includes('GET')) this.#gets.set(pattern, { given, enforce })
       return { stage, enforce }
     })
@@ -96,26 +105,4 @@ export class PluginLimits {
     await Promise.all(this.#made.map((limiter) => limiter.close()))
     await this.#ownStore?.close()
   }
-
-  #ofGroup(name: string, others: object): Enforce {
-    const group = this.#groups.get(name)
-    if (!group) {
-      const known = [...this.#groups.keys()].join(', ') || 'none is defined'
-      throw badOption('group', name, `one of the \`groups\` of the plugin (${known})`)
-    }
-    const [other] = Object.keys(others)
-    if (other !== undefined) {
-      throw badOption(
-        other,
-        others[other as never],
-        'it in `groups` of the plugin, where a group has its options',
-      )
-    }
-    return group
-  }
-}
-
-/** Options with a name, unless they have one or name a limiter, which has its own. */
-function named(options: RateLimitOptions, name: string): RateLimitOptions {
-  return options?.limiter === undefined && options?.name === undefined ? { ...options, name } : options
 }

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { SluiceError } from '@sluice/core'
+import { fitName } from '@sluice/core'
 import type { RouteOptions } from 'fastify'
 
 /** The methods of a route. */
@@ -17,21 +16,7 @@ export function patternOf(route: RouteOptions & { routePath: string; prefix: str
   return [path, ...Object.entries(constraints).map(([name, value]) => `${name}=${value}`)].join(' ')
 }
 
-/** The name of a route's limiter, the same at each start; where it does not fit, its end is a hash of all. */
+/** The name of a route's limiter, the same at each start. */
 export function limiterNameOf(methods: readonly string[], pattern: string): string {
-  const name = `${methods.join(',')} ${pattern}`
-  if (/^[\x20-\x7e]{1,64}$/.test(name)) return name
-  const hash = createHash('sha256').update(name).digest('base64url').slice(0, 21)
-  return `${name.slice(0, 42).replace(/[^\x20-\x7e]/g, '?')}~${hash}`
-}
-
-/** Runs what reads the options of a route or a group, whose name a mistake in them then carries. */
-export function reading<T>(what: string, path: readonly string[], read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error
-    const message = error.message.slice(0, -` (${error.code})`.length)
-    throw new SluiceError(error.code, `${what}: ${message}`, { cause: error, path: [...path, ...error.path] })
-  }
+  return fitName(`${methods.join(',')} ${pattern}`)
 }

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import 'reflect-metadata'
 import { RequestMethod } from '@nestjs/common'
-import { SluiceError } from '@sluice/core'
+import { fitName } from '@sluice/core'
 
 /** A class whose methods are called: a controller, a resolver, a gateway. */
 export type HandlerClass = { readonly name: string; readonly prototype: object }
@@ -13,30 +12,19 @@ export function handlerNameOf(type: HandlerClass, handler: Handler): string {
   const read = (key: string, target: object): unknown => Reflect.getMetadata(key, target)
   const method = read('method', handler)
   const paths = read('path', handler)
-  if (typeof method !== 'number' || paths === undefined) return shorten(`${type.name}.${handler.name}`)
+  if (typeof method !== 'number' || paths === undefined) return fitName(`${type.name}.${handler.name}`)
   const patterns = each(read('path', type)).flatMap((base) => each(paths).map((path) => join(base, path)))
   const version = read('__version__', handler) ?? read('__version__', type)
   const constraints = [
     ...(version === undefined ? [] : [`version=${each(version).map(String)}`]),
     ...(read('host', type) === undefined ? [] : [`host=${each(read('host', type))}`]),
   ]
-  return shorten([RequestMethod[method], patterns.join(','), ...constraints].join(' '))
+  return fitName([RequestMethod[method], patterns.join(','), ...constraints].join(' '))
 }
 
 /** The name of the limiter that all methods of a class share. */
 export function classNameOf(type: HandlerClass): string {
-  return shorten(type.name)
-}
-
-/** Runs what reads a statement, whose place a mistake in it then carries. */
-export function reading<T>(where: string, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error
-    const message = error.message.slice(0, -` (${error.code})`.length)
-    throw new SluiceError(error.code, `${where}: ${message}`, { cause: error, path: error.path })
-  }
+  return fitName(type.name)
 }
 
 function each(value: unknown): readonly unknown[] {
@@ -45,11 +33,4 @@ function each(value: unknown): readonly unknown[] {
 
 function join(...parts: readonly unknown[]): string {
   return `/${parts.join('/')}`.replace(/\/+/g, '/').replace(/(?<=.)\/$/, '')
-}
-
-/** A name as a limiter takes it; where it does not fit, its end is a hash of all. */
-function shorten(name: string): string {
-  if (/^[\x20-\x7e]{1,64}$/.test(name)) return name
-  const hash = createHash('sha256').update(name).digest('base64url').slice(0, 21)
-  return `${name.slice(0, 42).replace(/[^\x20-\x7e]/g, '?')}~${hash}`
 }

@@ -1,5 +1,12 @@
 import type { ExecutionContext } from '@nestjs/common'
-import { type RateLimitOptions as CoreOptions, refuseUnknownOptions } from '@sluice/core'
+import {
+  type RateLimitOptions as CoreOptions,
+  countingOptions,
+  inheritOptions,
+  pickOptions,
+  refuseUnknownOptions,
+  tellingOptions,
+} from '@sluice/core'
 
 /**
  * Options of a limiter of calls: those of a limiter and its policies, or a `limiter`, and those of HTTP. Functions get
@@ -24,19 +31,6 @@ export type RateLimitStatement =
       group: string
     } & { [option in keyof RateLimitOptions]?: never })
 
-/** How and where a limiter counts, which one that is given has already. */
-const ofLimiter = ['store', 'timeoutMs', 'onStoreError', 'nodes', 'onEvent', 'logger'] as const
-/** Who is counted, and what clients are told. */
-const ofHttp = [
-  'key',
-  'preflight',
-  'headers',
-  'legacyReset',
-  'retryJitterMs',
-  'onLimited',
-  'message',
-  'statusCode',
-] as const
 /** Which plan a call has. */
 const ofPlans = ['plan', 'defaultPlan', 'onPlanError'] as const
 /** What the policies come from. */
@@ -49,39 +43,25 @@ export function statesLimits(options: RateLimitOptions): boolean {
 
 /** Refuses options of a module without limits of its own that no other limits inherit. */
 export function refuseOwnOptions(options: RateLimitOptions): void {
-  const known = [...ofLimiter, ...ofHttp, ...ofPlans, ...forms, 'groups']
+  const known = [...countingOptions, ...tellingOptions, ...ofPlans, ...forms, 'groups']
   refuseUnknownOptions('RateLimitModule without limits of its own', options, known)
 }
 
 /** The options of the module's own limits; beside a `limiter`, some are there for others alone. */
 export function ownOptions(options: RateLimitOptions): RateLimitOptions {
   const own = { ...options }
-  if (own.limiter !== undefined) for (const name of ofLimiter) delete own[name]
+  if (own.limiter !== undefined) for (const name of countingOptions) delete own[name]
   if (own.plans === undefined && !own.limiter?.hasPlans) for (const name of ofPlans) delete own[name]
   return own
 }
 
-/**
- * Options completed by those of the module. A reply of one's own replaces the other kinds of reply; a plan without
- * plans means those of the module.
- */
+/** Options completed by those of the module. A plan without plans means those of the module. */
 export function inherit(options: RateLimitOptions, module: RateLimitOptions): RateLimitOptions {
-  const inherited = pick(module, options.limiter === undefined ? [...ofLimiter, ...ofHttp] : ofHttp)
-  if (options.onLimited !== undefined) {
-    delete inherited.message
-    delete inherited.statusCode
+  const plans: RateLimitOptions = {}
+  if (!statesLimits(options) && options.plan !== undefined)
+    Object.assign(plans, pickOptions(module, ['plans']))
+  if (options.plans !== undefined || options.limiter?.hasPlans || plans.plans !== undefined) {
+    Object.assign(plans, pickOptions(module, ofPlans))
   }
-  if (options.message !== undefined || options.statusCode !== undefined) delete inherited.onLimited
-  if (!statesLimits(options) && options.plan !== undefined) Object.assign(inherited, pick(module, ['plans']))
-  if (options.plans !== undefined || options.limiter?.hasPlans || inherited.plans !== undefined) {
-    Object.assign(inherited, pick(module, ofPlans))
-  }
-  return { ...inherited, ...pick(options, Object.keys(options) as (keyof RateLimitOptions)[]) }
-}
-
-/** These options, where they are given. */
-function pick(options: RateLimitOptions, names: readonly (keyof RateLimitOptions)[]): RateLimitOptions {
-  return Object.fromEntries(
-    names.map((name) => [name, options[name]]).filter(([, value]) => value !== undefined),
-  )
+  return { ...plans, ...inheritOptions(options, module) }
 }

@@ -1,8 +1,17 @@
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common'
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core'
-import { badOption, type Limiter, MemoryStore, type Store, show } from '@sluice/core'
+import {
+  badOption,
+  findGroup,
+  type Limiter,
+  MemoryStore,
+  reading,
+  type Store,
+  show,
+  withName,
+} from '@sluice/core'
 import { isStated, type Statements, statementsOf } from './decorators.js'
-import { classNameOf, type Handler, type HandlerClass, handlerNameOf, reading } from './handler-name.js'
+import { classNameOf, type Handler, type HandlerClass, handlerNameOf } from './handler-name.js'
 import { type EnforcedLimit, Limit } from './limit.js'
 import {
   inherit,
@@ -51,8 +60,8 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     if (statesLimits(own)) this.#module = this.#make(ownOptions(this.#defaults))
     else refuseOwnOptions(own)
     for (const [name, group] of Object.entries(groups)) {
-      const made = reading(`Group ${show(name)}`, () =>
-        this.#make(named(inherit(group, this.#defaults), name)),
+      const made = reading(`Group ${show(name)}`, [], () =>
+        this.#make(withName(inherit(group, this.#defaults), name)),
       )
       this.#groups.set(name, made)
     }
@@ -109,11 +118,11 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     const ofClass = statementsOf(type)
     const ofMethod = statementsOf(handler)
     const where = `${type.name}.${handler.name}`
-    const classLimits = reading(type.name, () => this.#statedBy(ofClass, classNameOf(type)))
-    const methodLimits = reading(where, () => this.#statedBy(ofMethod, handlerNameOf(type, handler)))
+    const classLimits = reading(type.name, [], () => this.#statedBy(ofClass, classNameOf(type)))
+    const methodLimits = reading(where, [], () => this.#statedBy(ofMethod, handlerNameOf(type, handler)))
     const moduleLimits = this.#module ? [this.#module] : []
-    reading(type.name, () => checkSkip(ofClass, [...moduleLimits, ...classLimits]))
-    reading(where, () => checkSkip(ofMethod, [...moduleLimits, ...classLimits, ...methodLimits]))
+    reading(type.name, [], () => checkSkip(ofClass, [...moduleLimits, ...classLimits]))
+    reading(where, [], () => checkSkip(ofMethod, [...moduleLimits, ...classLimits, ...methodLimits]))
     if (ofMethod.skip === 'all') return []
     const groups = [...this.#groups.values()]
     const replaced = methodLimits
@@ -130,36 +139,21 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   #statedBy({ limits }: Statements, name: string): readonly Limit[] {
     return limits.map((statement) => {
       const { group, ...options } = statement
-      return group === undefined ? this.#own(statement, name) : this.#ofGroup(group, options)
+      return group === undefined
+        ? this.#own(statement, name)
+        : findGroup(this.#groups, group, options, 'module')
     })
   }
 
   /** The limit that a decorator states; the same for all that inherit it under one name. */
   #own(statement: RateLimitStatement, name: string): Limit {
-    const options = named(inherit(statement as RateLimitOptions, this.#defaults), name)
+    const options = withName(inherit(statement as RateLimitOptions, this.#defaults), name)
     const byName = this.#stated.get(statement) ?? new Map<string, Limit>()
     this.#stated.set(statement, byName)
     const key = options.name ?? ''
     const limit = byName.get(key) ?? this.#make(options)
     byName.set(key, limit)
     return limit
-  }
-
-  #ofGroup(name: unknown, others: object): Limit {
-    const group = this.#groups.get(name as string)
-    if (!group) {
-      const known = [...this.#groups.keys()].join(', ') || 'none is defined'
-      throw badOption('group', name, `one of the \`groups\` of the module (${known})`)
-    }
-    const [other] = Object.keys(others)
-    if (other !== undefined) {
-      throw badOption(
-        other,
-        others[other as never],
-        'it in `groups` of the module, where a group has its options',
-      )
-    }
-    return group
   }
 
   #make(options: RateLimitOptions): Limit {
@@ -183,9 +177,4 @@ function checkSkip({ skip }: Statements, limits: readonly Limit[]): void {
     unknown,
     `the name of a limit that applies here (${known.join(', ') || 'none does'})`,
   )
-}
-
-/** Options with a name, unless they have one or name a limiter, which has its own. */
-function named(options: RateLimitOptions, name: string): RateLimitOptions {
-  return options.limiter === undefined && options.name === undefined ? { ...options, name } : options
 }

@@ -6,6 +6,7 @@ import { isLimit, type Policy } from '../policy.js'
 import type { Extractor, MaybePromise, RequestContext } from './exchange.js'
 import { byIp } from './extractors.js'
 import { type HeaderSet, type HeaderWriter, type LegacyReset, resolveHeaderSets } from './headers.js'
+import { pickOptions } from './inherit.js'
 import { checkOnPlanError, type OnPlanError } from './plan-error.js'
 import { type Message, readMessage } from './refusal.js'
 
@@ -222,8 +223,7 @@ function limiterFrom<Req, Handler extends unknown[], Res>(
     return limiter
   }
   refuseUnknownOptions('rateLimit()', options, [...httpOptions, ...allLimiterOptions])
-  const given = Object.entries(options).filter(([option]) => allLimiterOptions.includes(option))
-  const limiterOptions = Object.fromEntries(given) as LimiterOptions & Partial<Policy>
+  const limiterOptions = pickOptions(options, allLimiterOptions) as LimiterOptions & Partial<Policy>
   if (typeof limit === 'function') {
     if (options.name === undefined) throw badOption('name', undefined, 'a name, since `limit` is a function')
     limiterOptions.limit = placeholderLimit
