@@ -1,29 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { join } from 'node:path'
-
-const running: ChildProcess[] = []
-
-afterEach(async () => {
-  for (const server of running.splice(0)) {
-    const gone = once(server, 'exit')
-    server.kill()
-    await gone
-  }
-})
+import { startProgram } from './program.js'
 
 /** Starts the server of a framework on a free port; returns its URL once it listens. */
 async function start(framework: string, REDIS_URL: string): Promise<string> {
   const program = join(__dirname, framework.toLowerCase(), 'server.mjs')
-  const env = { ...process.env, PORT: '0', REDIS_URL }
-  const server = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-  running.push(server)
-  let printed = ''
-  for await (const chunk of server.stdout) {
-    printed += chunk
-    if (printed.includes('\n')) break
-  }
+  const printed = await startProgram(program, { REDIS_URL }, '\n', 'ignore')
   const counting = REDIS_URL ? 'Redis' : 'memory'
   const [, url] =
     RegExp(`^${framework} listening on (http://127.0.0.1:\\d+), counting in ${counting}`).exec(printed) ?? []

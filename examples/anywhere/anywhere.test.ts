@@ -1,30 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-
-const running: ChildProcess[] = []
-
-afterEach(async () => {
-  for (const server of running.splice(0)) {
-    const gone = once(server, 'exit')
-    server.kill()
-    await gone
-  }
-})
+import { startProgram, urlIn } from '../program.js'
 
 /** Starts a program on a free port; returns its URL once it listens. */
 async function start(program: string): Promise<string> {
-  const env = { ...process.env, PORT: '0' }
-  const server = spawn(process.execPath, [join(__dirname, program)], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  running.push(server)
-  const [greeting] = await once(createInterface(server.stdout), 'line')
-  return greeting.replace('listening on ', '')
+  return urlIn(await startProgram(join(__dirname, program)))
 }
 
 function open(url: string): Socket {

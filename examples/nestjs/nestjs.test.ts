@@ -1,40 +1,21 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { WebSocket } from 'ws'
-
-const servers: ChildProcess[] = []
+import { startProgram, urlIn } from '../program.js'
 
 beforeAll(async () => {
   const tsc = join(__dirname, '../../node_modules/typescript/bin/tsc')
   await promisify(execFile)(process.execPath, [tsc, '--project', __dirname])
 }, 120_000)
 
-afterEach(async () => {
-  for (const server of servers.splice(0)) {
-    const gone = once(server, 'exit')
-    server.kill()
-    await gone
-  }
-})
-
 /** Starts the server on a free port, counting in Redis or in memory, and waits for its line. */
 async function start(redisUrl: string): Promise<string> {
-  const env = { ...process.env, PORT: '0', REDIS_URL: redisUrl }
-  const server = spawn(process.execPath, [join(__dirname, 'dist/main.js')], {
-    env,
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  servers.push(server)
-  let printed = ''
-  for await (const chunk of server.stdout) {
-    printed += chunk
-    if (printed.includes('\n')) break
-  }
+  const printed = await startProgram(join(__dirname, 'dist/main.js'), { REDIS_URL: redisUrl }, '\n', 'ignore')
   expect(printed).toContain(`counting in ${redisUrl ? 'Redis' : 'memory'}`)
-  return /http:\/\/[^\s,]+/.exec(printed)?.[0] ?? ''
+  return urlIn(printed)
 }
 
 /** Sends requests one after the other; their statuses, and the last response. */

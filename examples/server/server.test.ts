@@ -1,22 +1,13 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { startProgram, urlIn } from '../program.js'
 
 const program = join(__dirname, 'server.mjs')
-const running: ChildProcess[] = []
-
-afterEach(async () => {
-  for (const server of running.splice(0)) {
-    const gone = once(server, 'exit')
-    server.kill()
-    await gone
-  }
-})
-
 interface Server {
   readonly url: string
   readonly printed: string
@@ -24,17 +15,8 @@ interface Server {
 
 /** Starts the server on a free port and waits until it has printed its last line. */
 async function start(env: NodeJS.ProcessEnv): Promise<Server> {
-  const server = spawn(process.execPath, [program], {
-    env: { ...process.env, REDIS_URL: '', PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  running.push(server)
-  let printed = ''
-  for await (const chunk of server.stdout) {
-    printed += chunk
-    if (printed.includes('enterprise')) break
-  }
-  return { url: /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? '', printed }
+  const printed = await startProgram(program, { REDIS_URL: '', ...env }, 'enterprise')
+  return { url: urlIn(printed), printed }
 }
 
 /** Runs the server until it ends by itself. */

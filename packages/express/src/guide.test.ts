@@ -1,16 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import express, { type RequestHandler } from 'express'
 import express4 from 'express4'
 import { serve } from '../../testing/test/serve.js'
+import { snippetsOf } from '../../testing/test/snippets.js'
 import { byIp, MemoryStore, rateLimit } from './index.js'
 
-const guide = readFileSync(join(__dirname, '../../../docs/guide/express.md'), 'utf8')
 /** Each with its first line, which names it. */
-const snippets = [...guide.matchAll(/```js\n(.*?)```/gs)].map(([, code = '']) => [
-  code.split('\n', 1)[0],
-  code,
-])
+const snippets = snippetsOf('express.md').map((code) => [code.split('\n', 1)[0], code])
 
 const ok: RequestHandler = (req, res) => void res.json({ limit: req.rateLimit?.limit })
 

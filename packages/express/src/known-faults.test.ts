@@ -1,24 +1,16 @@
 import type http from 'node:http'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express'
 import express4 from 'express4'
+import { disguised, spellings } from '../../testing/test/path-tricks.js'
 import { type Sent, serve } from '../../testing/test/serve.js'
-import { byHeader, byIp, byUser, compose, MemoryStore, type RateLimitOptions, rateLimit } from './index.js'
+import { three } from '../test/three.js'
+import { byHeader, byIp, byUser, compose, type RateLimitOptions } from './index.js'
 
 /** Serves the application; sends it requests, and tells their statuses. */
 async function start(app: Express): Promise<(path: string, sent?: Sent) => Promise<number | undefined>> {
   const send = await serve(app)
   return async (path, sent) => (await send(path, sent)).status
 }
-
-/** A limit of 3 requests, on a clock that stands still. */
-const three = (options: Partial<RateLimitOptions> = {}): RequestHandler =>
-  rateLimit({
-    store: new MemoryStore({ nowUs: () => 1.8e15 }),
-    algorithm: 'fixed-window',
-    limit: 3,
-    window: '1m',
-    ...options,
-  })
 
 const ok: RequestHandler = (_req, res) => void res.send('ok')
 
@@ -29,43 +21,11 @@ const overrideMethod: RequestHandler = (req, _res, next) => {
   next()
 }
 
-/** Says that it is a preflight, which passes uncounted, and is none. */
-const disguised: Sent = {
-  method: 'OPTIONS',
-  headers: { 'access-control-request-method': 'POST', 'x-http-method-override': 'POST' },
-}
-
 const overridden: Sent[] = [
   { method: 'PUT', headers: { 'x-http-method-override': 'POST' } },
   disguised,
   { method: 'PUT', body: { _method: 'POST' } },
   { method: 'POST' },
-]
-
-/** Spellings of a path that one or another layer might take for it. */
-const spellings = [
-  '/api/login',
-  '/API/Login',
-  '/api/LOGIN/',
-  '/api/login/',
-  '//api/login',
-  '/api//login',
-  '/api/login//',
-  '/api/./login',
-  '/x/../api/login',
-  '/api/%6Cogin',
-  '/%61pi/login',
-  '/api%2Flogin',
-  '/api/login%2F',
-  '/api/login%20',
-  '/api/login%00',
-  '/api/login;x=1',
-  '/api/login?x=1',
-  '/api/login/.',
-  '/api/login/%2e',
-  '/api/log\\in',
-  '/api/%zz',
-  'http://elsewhere/api/login',
 ]
 
 type Mount = (app: Express, router: Router, limit: RequestHandler) => unknown

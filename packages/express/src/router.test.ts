@@ -1,17 +1,8 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import express4 from 'express4'
 import { serve } from '../../testing/test/serve.js'
-import { byUser, Limiter, MemoryStore, type RateLimitOptions, rateLimit } from './index.js'
-
-/** A limit of 3 requests, on a clock that stands still. */
-const three = (options: Partial<RateLimitOptions> = {}) =>
-  rateLimit({
-    store: new MemoryStore({ nowUs: () => 1.8e15 }),
-    algorithm: 'fixed-window',
-    limit: 3,
-    window: '1m',
-    ...options,
-  })
+import { three } from '../test/three.js'
+import { byUser, Limiter, type RateLimitOptions, rateLimit } from './index.js'
 
 const remaining: RequestHandler = (req, res) => void res.send(String(req.rateLimit?.remaining))
 

@@ -1,30 +1,7 @@
-import fastify, { type FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { serve, statuses } from '../test/serve.js'
-import { MemoryStore, type RateLimitPluginOptions, rateLimitPlugin } from './index.js'
-
-let app: FastifyInstance
-let store: MemoryStore
-
-beforeEach(() => {
-  app = fastify()
-  store = new MemoryStore({ nowUs: () => 1.8e15 })
-})
-afterEach(() => app.close())
-
-const window = { algorithm: 'fixed-window', window: '1m' } as const
-
-/** A plugin's options: a limit on a clock that stands still. */
-const limited = (limit: number, options: RateLimitPluginOptions = {}): RateLimitPluginOptions => ({
-  store,
-  ...window,
-  limit,
-  ...options,
-})
-
-/** Routes that answer with their own path. */
-function routes(instance: FastifyInstance, ...paths: string[]): void {
-  for (const path of paths) instance.get(path, async () => path)
-}
+import { app, limited, routes, window } from '../test/site.js'
+import { rateLimitPlugin } from './index.js'
 
 describe('encapsulation', () => {
   test('limits the instance and its children, not its siblings or parents', async () => {

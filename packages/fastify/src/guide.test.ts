@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import fastify, { type FastifyInstance } from 'fastify'
+import { snippetsOf } from '../../testing/test/snippets.js'
 import { serve } from '../test/serve.js'
 import { byUser, MemoryStore, rateLimit, rateLimitPlugin } from './index.js'
 
-const guide = readFileSync(join(__dirname, '../../../docs/guide/fastify.md'), 'utf8')
-const snippets = [...guide.matchAll(/^ *```js\n(.*?)```/gms)].map(([, code]) => code as string)
+const snippets = snippetsOf('fastify.md')
 
 let app: FastifyInstance
 beforeEach(() => {

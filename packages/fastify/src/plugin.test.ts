@@ -1,37 +1,7 @@
-import fastify, { type FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { remaining, type Send, serve, statuses } from '../test/serve.js'
-import {
-  byUser,
-  Limiter,
-  MemoryStore,
-  type RateLimitPluginOptions,
-  rateLimit,
-  rateLimitPlugin,
-} from './index.js'
-
-let app: FastifyInstance
-let store: MemoryStore
-
-beforeEach(() => {
-  app = fastify()
-  store = new MemoryStore({ nowUs: () => 1.8e15 })
-})
-afterEach(() => app.close())
-
-const window = { algorithm: 'fixed-window', window: '1m' } as const
-
-/** A plugin's options: a limit on a clock that stands still. */
-const limited = (limit: number, options: RateLimitPluginOptions = {}): RateLimitPluginOptions => ({
-  store,
-  ...window,
-  limit,
-  ...options,
-})
-
-/** Routes that answer with their own path. */
-function routes(instance: FastifyInstance, ...paths: string[]): void {
-  for (const path of paths) instance.get(path, async () => path)
-}
+import { app, limited, routes, store, window } from '../test/site.js'
+import { byUser, Limiter, rateLimit, rateLimitPlugin } from './index.js'
 
 describe('a plugin with global limits', () => {
   test('counts the requests of all routes together, and tells the handler', async () => {

@@ -1,37 +1,13 @@
-import fastify, { type FastifyInstance } from 'fastify'
 import { remaining, serve, statuses } from '../test/serve.js'
+import { app, get, limit, newApp, plugin, store } from '../test/site.js'
 import {
   byHeader,
   type Decision,
   Limiter,
-  MemoryStore,
   type RateLimitPluginOptions,
   type RouteRateLimit,
   rateLimitPlugin,
 } from './index.js'
-
-let app: FastifyInstance
-let store: MemoryStore
-
-beforeEach(() => {
-  app = fastify()
-  store = new MemoryStore({ nowUs: () => 1.8e15 })
-})
-afterEach(() => app.close())
-
-const window = { algorithm: 'fixed-window', window: '1m' } as const
-const limit = (limit: number) => ({ ...window, limit })
-
-const plugin = async (options: RateLimitPluginOptions = { global: false }): Promise<void> => {
-  await app.register(rateLimitPlugin, { store, ...options })
-}
-
-/** Adds a route with limits of its own, which answers with the names of the policies that it met. */
-function get(url: string, rateLimit: RouteRateLimit | false, instance = app): void {
-  instance.get(url, { config: { rateLimit } }, async (request) =>
-    request.rateLimit?.policies.map(({ name }) => name),
-  )
-}
 
 describe("a route's limits", () => {
   test('add to the global ones B37', async () => {
@@ -82,7 +58,7 @@ describe("a route's limits", () => {
     get('/items/:id', limit(2))
     await statuses(await serve(app), '/items/1')
     await app.close()
-    app = fastify()
+    newApp()
     await plugin()
     get('/other', limit(2))
     get('/items/:id', limit(2))

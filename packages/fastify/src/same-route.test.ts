@@ -1,29 +1,5 @@
-import fastify, { type FastifyInstance } from 'fastify'
 import { remaining, serve, statuses } from '../test/serve.js'
-import { MemoryStore, type RateLimitPluginOptions, type RouteRateLimit, rateLimitPlugin } from './index.js'
-
-let app: FastifyInstance
-let store: MemoryStore
-
-beforeEach(() => {
-  app = fastify()
-  store = new MemoryStore({ nowUs: () => 1.8e15 })
-})
-afterEach(() => app.close())
-
-const window = { algorithm: 'fixed-window', window: '1m' } as const
-const limit = (limit: number) => ({ ...window, limit })
-
-const plugin = async (options: RateLimitPluginOptions = { global: false }): Promise<void> => {
-  await app.register(rateLimitPlugin, { store, ...options })
-}
-
-/** Adds a route with limits of its own, which answers with the names of the policies that it met. */
-function get(url: string, rateLimit: RouteRateLimit | false, instance = app): void {
-  instance.get(url, { config: { rateLimit } }, async (request) =>
-    request.rateLimit?.policies.map(({ name }) => name),
-  )
-}
+import { app, get, limit, newApp, plugin } from '../test/site.js'
 
 describe('automatic HEAD routes', () => {
   test('share the limiter of their GET route, and are charged once B34', async () => {
@@ -75,7 +51,7 @@ describe('the root of a prefix', () => {
 describe('whatever spelling of a URL reaches a route', () => {
   test.each(['the limit of the route', 'the global limit'])('is counted by %s B29', async (which) => {
     const router = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
-    app = fastify({ routerOptions: router })
+    newApp({ routerOptions: router })
     const global = which === 'the global limit'
     await plugin(global ? limit(3) : { global: false })
     app.post('/login', { config: global ? {} : { rateLimit: limit(3) } }, async () => 'in')

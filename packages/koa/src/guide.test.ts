@@ -1,17 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import Koa2 from 'koa2'
 import { serve } from '../../testing/test/serve.js'
+import { snippetsOf } from '../../testing/test/snippets.js'
 import { MemoryStore, rateLimit } from './index.js'
 
-const guide = readFileSync(join(__dirname, '../../../docs/guide/koa.md'), 'utf8')
 /** Each with its first line, which names it. */
-const snippets = [...guide.matchAll(/```js\n(.*?)```/gs)].map(([, code = '']) => [
-  code.split('\n', 1)[0],
-  code,
-])
+const snippets = snippetsOf('koa.md').map((code) => [code.split('\n', 1)[0], code])
 
 const ok: Middleware = (ctx) => {
   ctx.body = { limit: ctx.state.rateLimit?.limit }

@@ -1,18 +1,9 @@
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import Koa2 from 'koa2'
+import { disguised, spellings } from '../../testing/test/path-tricks.js'
 import { type Sent, serve } from '../../testing/test/serve.js'
-import { MemoryStore, type RateLimitOptions, rateLimit } from './index.js'
-
-/** A limit of 3 requests, on a clock that stands still. */
-const three = (options: Partial<RateLimitOptions> = {}) =>
-  rateLimit({
-    store: new MemoryStore({ nowUs: () => 1.8e15 }),
-    algorithm: 'fixed-window',
-    limit: 3,
-    window: '1m',
-    ...options,
-  })
+import { three } from '../test/three.js'
 
 const ok: Middleware = (ctx) => {
   ctx.body = 'ok'
@@ -24,43 +15,11 @@ const overrideMethod: Middleware = (ctx, next) => {
   return next()
 }
 
-/** Says that it is a preflight, which passes uncounted, and is none. */
-const disguised: Sent = {
-  method: 'OPTIONS',
-  headers: { 'access-control-request-method': 'POST', 'x-http-method-override': 'POST' },
-}
-
 const overridden: Sent[] = [
   { method: 'PUT', headers: { 'x-http-method-override': 'POST' } },
   { method: 'GET', headers: { 'x-http-method-override': 'POST' } },
   disguised,
   { method: 'POST' },
-]
-
-/** Spellings of a path that one or another layer might take for it. */
-const spellings = [
-  '/api/login',
-  '/API/Login',
-  '/api/LOGIN/',
-  '/api/login/',
-  '//api/login',
-  '/api//login',
-  '/api/login//',
-  '/api/./login',
-  '/x/../api/login',
-  '/api/%6Cogin',
-  '/%61pi/login',
-  '/api%2Flogin',
-  '/api/login%2F',
-  '/api/login%20',
-  '/api/login%00',
-  '/api/login;x=1',
-  '/api/login?x=1',
-  '/api/login/.',
-  '/api/login/%2e',
-  '/api/log\\in',
-  '/api/%zz',
-  'http://elsewhere/api/login',
 ]
 
 type Mount = (app: Koa, router: Router) => unknown

@@ -2,17 +2,8 @@ import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import Koa2 from 'koa2'
 import { type Send, serve } from '../../testing/test/serve.js'
-import { Limiter, MemoryStore, type RateLimitOptions, rateLimit } from './index.js'
-
-/** A limit of 3 requests, on a clock that stands still. */
-const three = (options: Partial<RateLimitOptions> = {}) =>
-  rateLimit({
-    store: new MemoryStore({ nowUs: () => 1.8e15 }),
-    algorithm: 'fixed-window',
-    limit: 3,
-    window: '1m',
-    ...options,
-  })
+import { three } from '../test/three.js'
+import { Limiter, rateLimit } from './index.js'
 
 const remaining: Middleware = (ctx) => {
   ctx.body = String(ctx.state.rateLimit?.remaining)

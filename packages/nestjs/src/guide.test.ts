@@ -1,14 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import * as common from '@nestjs/common'
 import * as core from '@nestjs/core'
 import ts from 'typescript'
+import { snippetsOf } from '../../testing/test/snippets.js'
 import { onExpress } from '../test/platforms.js'
 import { closeAfterTest } from '../test/start.js'
 import * as sluice from './index.js'
 
-const guide = readFileSync(join(__dirname, '../../../docs/guide/nestjs.md'), 'utf8')
-const snippets = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code)
+const snippets = snippetsOf('nestjs.md', 'ts')
 const modules: Readonly<Record<string, unknown>> = {
   '@nestjs/common': common,
   '@nestjs/core': core,

@@ -4,7 +4,8 @@ import { type Check, MemoryStore, type Store, type Verdict } from '@sluice/core'
 import { failuresOf } from '../test/collect.js'
 import { MapStore } from '../test/map-store.js'
 import { compareStores, type MakeStores } from './parity.js'
-import { type MakeStore, storeContract } from './store-contract.js'
+import type { MakeStore } from './store-contract/bench.js'
+import { storeContract } from './store-contract/store-contract.js'
 
 /** A store that is right but for the methods given. */
 function faulty(changes: (right: MapStore, nowUs: () => number) => Partial<Store>) {

@@ -9,4 +9,5 @@ export {
   type TestServer,
 } from './adapter-contract/site.js'
 export { type MakeStores, type ParityOptions, parity } from './parity.js'
-export { type MakeStore, type StoreCapabilities, storeContract } from './store-contract.js'
+export type { MakeStore } from './store-contract/bench.js'
+export { type StoreCapabilities, storeContract } from './store-contract/store-contract.js'

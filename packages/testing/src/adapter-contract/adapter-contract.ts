@@ -1,5 +1,5 @@
 import { MemoryStore } from '@sluice/core'
-import type { MakeStore } from '../store-contract.js'
+import type { MakeStore } from '../store-contract/bench.js'
 import { bytesTests } from './bytes.js'
 import { connectionsTests } from './connections.js'
 import { costAndLimitTests } from './cost-and-limit.js'

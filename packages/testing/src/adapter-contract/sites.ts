@@ -6,7 +6,7 @@ import {
   type Policy,
   type Store,
 } from '@sluice/core'
-import type { MakeStore } from '../store-contract.js'
+import type { MakeStore } from '../store-contract/bench.js'
 import type { AdapterTools, MakeServer, Protocol, Site, TestServer } from './site.js'
 
 /** What most tests limit by: a minute that begins when the test does. */

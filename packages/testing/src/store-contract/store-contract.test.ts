@@ -1,5 +1,5 @@
 import { MemoryStore } from '@sluice/core'
-import { MapStore } from '../test/map-store.js'
+import { MapStore } from '../../test/map-store.js'
 import { storeContract } from './store-contract.js'
 
 storeContract('a MemoryStore', (nowUs) => new MemoryStore({ nowUs }))
