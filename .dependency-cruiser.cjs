@@ -56,7 +56,8 @@ module.exports = {
       comment: 'Every import leads somewhere.',
       severity: 'error',
       from: {},
-      to: { couldNotResolve: true },
+      // What the runtime itself provides.
+      to: { couldNotResolve: true, pathNot: '^cloudflare:' },
     },
   ],
   options: {

@@ -25,7 +25,7 @@ const base = {
   // Tests run from source: a package is its src, and the .js of an import is the .ts beside it.
   moduleNameMapper: {
     '^@sluice/([a-z-]+)$': '<rootDir>/packages/$1/src/index.ts',
-    '^@sluice/([a-z-]+)/([a-z-]+)$': '<rootDir>/packages/$1/src/$2.ts',
+    '^@sluice/([a-z-]+)/([a-z-]+)$': '<rootDir>/packages/$1/src/$2',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
 }

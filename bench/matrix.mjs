@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { algorithmNames } from '@sluice/core'
 import { measureBounds } from './bounds.mjs'
 import { measureRedisCpu } from './redis-cpu.mjs'
-import { limits, measureRedisMemory } from './redis-memory.mjs'
 import { commit, replaceSection, report, runAlone, table, thousands, write } from './report.mjs'
+import { bytesOf, limits } from './sections/redis-memory.mjs'
 import { withRedis } from './servers.mjs'
 
 /** What no measurement says. */
@@ -49,11 +49,14 @@ for (const algorithm of algorithmNames) {
   }
   cpu[algorithm] = runAlone('memory-cpu.mjs', algorithm)
 }
-const { version, redisMemory, redisCpu } = await withRedis(async ({ client, version }) => ({
-  version,
-  redisMemory: await measureRedisMemory(client),
-  redisCpu: await measureRedisCpu(client),
-}))
+const redisMemory = {}
+const { version, redisCpu } = await withRedis(async (redis) => {
+  for (const algorithm of algorithmNames) {
+    redisMemory[algorithm] = []
+    for (const limit of limits) redisMemory[algorithm].push((await bytesOf(redis, algorithm, limit)).above)
+  }
+  return { version: redis.version, redisCpu: await measureRedisCpu(redis.client) }
+})
 
 const times = (value, control) => `${(value / control).toFixed(1)}x`
 const above = (bytes) => `${bytes < 0 ? '' : '+'}${thousands(bytes)}`

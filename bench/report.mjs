@@ -26,7 +26,7 @@ export function commit() {
 }
 
 /** How much longer the same work takes here at times: the slowest and the median of 200 equal loops, by the fastest. */
-function noise() {
+export function noise() {
   const times = Array.from({ length: 200 }, () => {
     const start = performance.now()
     for (let i = 0; i < 1e6; i++);

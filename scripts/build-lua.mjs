@@ -3,10 +3,11 @@
 // With --check: writes nothing, fails when a module is not what the sources say, and lints both texts with luacheck.
 //
 // In the engine:
-//   `--@shared`              the .lua files that stand in the folder of the algorithms itself go here
-//   `  --@algorithms`        one branch for each algorithm goes here
+//   `--@algorithms`          one branch for each algorithm goes here
 //   `... -- @live`           a line of the live script only
 //   `--@timed ...`           a line of the timed script only
+// In the engine and in algorithms:
+//   `--@include <file>`      a file that stands in the folder of the algorithms itself goes here
 // The first line of an algorithm is `-- <folder name> (<code>)`; the rest is the body of its branch.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -45,27 +46,24 @@ function branches() {
   return `${chain.join('else')}end`
 }
 
-/** What several algorithms share, file by file. */
-function shared() {
-  const folder = join(core, 'algorithms')
-  const files = readdirSync(folder).filter((name) => name.endsWith('.lua'))
-  return files
-    .sort()
-    .map((name) => readFileSync(join(folder, name), 'utf8'))
-    .join('')
+/** Puts shared files where they are included. @param {string} text */
+function included(text) {
+  return text.replace(/^ *--@include (\S+)$/gm, (_, file) =>
+    readFileSync(join(core, 'algorithms', file), 'utf8'),
+  )
 }
 
-/** @param {string} text @param {string} marker @param {string} part */
-function insert(text, marker, part) {
-  const parts = text.split(`\n${marker}\n`)
-  if (parts.length !== 2) fail(`engine.lua: there must be exactly one line "${marker}".`)
-  return parts.join(`\n${part}\n`)
+/** Puts the algorithms into the engine. @param {string} engine */
+function withAlgorithms(engine) {
+  const parts = engine.split(/^ *--@algorithms$/m)
+  if (parts.length !== 2) fail('engine.lua: there must be exactly one line "--@algorithms".')
+  return parts.join(branches())
 }
 
 /** @param {'live' | 'timed'} variant */
 function assemble(variant) {
   const engine = readFileSync(join(core, 'engine.lua'), 'utf8')
-  const text = insert(insert(engine, '--@shared', shared()), '  --@algorithms', branches())
+  const text = included(withAlgorithms(engine))
   if (text.includes('[['))
     fail('Long strings and long comments cannot be assembled: write "[ [", or one line each.')
   return text

@@ -4,6 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { algorithmNames, resolvePolicy } from '@sluice/core'
 import { root } from './prepare.mjs'
+import svg from './svg.cjs'
+
+const { at, drawing, text } = svg
 
 const file = join(root, 'docs/algorithms.svg')
 
@@ -58,7 +61,6 @@ const colour = {
 
 const x = (/** @type {number} */ ms) => panel.left + (ms / lengthMs) * plot.width
 const y = (/** @type {number} */ count) => panel.top + (1 - count / most) * plot.height
-const at = (/** @type {number} */ number) => String(Math.round(number * 100) / 100)
 
 /** @param {string} fill @param {number[]} times */
 function bars(fill, times) {
@@ -80,9 +82,6 @@ function sum(times) {
   const line = `M${at(x(0))} ${at(y(0))}${steps.join('')}H${at(x(lengthMs))}`
   return `<path fill="none" stroke="${colour.sum}" stroke-width="1.5" d="${line}"/>`
 }
-
-/** @param {number} left @param {number} top @param {string} body @param {string} [more] */
-const text = (left, top, body, more = '') => `<text x="${at(left)}" y="${at(top)}"${more}>${body}</text>`
 
 /** @param {string} algorithm @param {number} place */
 function drawPanel(algorithm, place) {
@@ -145,15 +144,15 @@ function drawLegend(place) {
 function draw() {
   const width = columns * panel.width
   const height = Math.ceil((algorithmNames.length + 1) / columns) * panel.height
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif" font-size="12" fill="${colour.text}">`,
-    '<title>What each algorithm admits of the same bursty traffic under a limit of 10 requests per 10 seconds</title>',
-    `<rect width="${width}" height="${height}" rx="6" fill="#ffffff"/>`,
-    ...algorithmNames.map(drawPanel),
-    drawLegend(algorithmNames.length),
-    '</svg>',
-    '',
-  ].join('\n')
+  const frame = {
+    width,
+    height,
+    title:
+      'What each algorithm admits of the same bursty traffic under a limit of 10 requests per 10 seconds',
+    ink: colour.text,
+    ground: '#ffffff',
+  }
+  return drawing(frame, [...algorithmNames.map(drawPanel), drawLegend(algorithmNames.length)])
 }
 
 if (process.argv.includes('--check')) {

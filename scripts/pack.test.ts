@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -54,7 +55,12 @@ const programs: Readonly<Record<string, Program>> = {
     outcomes: [200, 429, 'SLUICE_MISSING_PEER'],
   },
   '@sluice/redis': {
-    imports: { '{ Limiter }': '@sluice/core', '{ RedisStore }': '@sluice/redis', '{ Redis }': 'ioredis' },
+    imports: {
+      '{ Limiter }': '@sluice/core',
+      '{ RedisStore }': '@sluice/redis',
+      '{ RedisRestStore }': '@sluice/redis/rest',
+      '{ Redis }': 'ioredis',
+    },
     body: `
   const client = new Redis(process.env.REDIS_URL, { lazyConnect: true })
   const store = new RedisStore(client, { prefix: process.env.PREFIX })
@@ -62,8 +68,9 @@ const programs: Readonly<Record<string, Program>> = {
   const outcomes = []
   for (let i = 0; i < 2; i += 1) outcomes.push((await limiter.consume({ key: 'a' })).reason)
   await store.close()
-  client.disconnect()`,
-    outcomes: ['ok', 'quota'],
+  client.disconnect()
+  outcomes.push(new RedisRestStore({ url: 'https://redis.example', token: 'token' }).shared)`,
+    outcomes: ['ok', 'quota', true],
   },
   '@sluice/express': overHttp(
     { express: 'express', '{ once }': 'node:events', '{ rateLimit }': '@sluice/express' },
@@ -103,6 +110,21 @@ const programs: Readonly<Record<string, Program>> = {
     return app.getHttpServer()
   })()`,
   ),
+  '@sluice/edge': {
+    imports: {
+      '{ withRateLimit }': '@sluice/edge',
+      '{ wranglerConfig }': '@sluice/edge/cloudflare',
+      '{ viewerRequest }': '@sluice/edge/cloudfront',
+      '{ FeedLimiter }': '@sluice/edge/feed',
+    },
+    body: `
+  const handler = withRateLimit(() => new Response('ok'), { limit: 1, window: '1d', address: () => '10.1.2.3' })
+  const outcomes = []
+  for (let i = 0; i < 2; i += 1) outcomes.push((await handler(new Request('http://a.example/'))).status)
+  outcomes.push(wranglerConfig([{ name: 'api', limit: 1, window: '1m' }]).includes('"API"'))
+  outcomes.push(typeof viewerRequest, typeof FeedLimiter)`,
+    outcomes: [200, 429, true, 'function', 'function'],
+  },
   '@sluice/testing': {
     imports: { '{ MemoryStore }': '@sluice/core', '{ storeContract }': '@sluice/testing' },
     body: `
@@ -164,6 +186,12 @@ describe.each(Object.keys(statement) as (keyof typeof statement)[])(
         const { imports, body, outcomes } = programs[name] as Program
         const project = mkdtempSync(join(folder, 'project-'))
         await install(project, manifestOf.get(name) as Manifest)
+        // A peer that is optional is there for programs that use it.
+        for (const from of Object.values(imports)) {
+          if (!/^(node:|@sluice\/)/.test(from) && !existsSync(join(project, 'node_modules', from))) {
+            link(project, from)
+          }
+        }
         writeFileSync(join(project, 'package.json'), JSON.stringify({ type }))
         writeFileSync(join(project, 'plans.json'), '{ "free": { "limit": 1, "window": "1d" } }')
         writeFileSync(join(project, 'plans.yaml'), 'free: { limit: 1, window: 1d }')

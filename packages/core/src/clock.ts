@@ -1,8 +1,9 @@
 /** A clock in whole microseconds since the epoch. */
 export type ClockUs = () => number
 
-// Read once: the getter costs more than the rest of a decision.
-const originMs = performance.timeOrigin
+// Read once: both are getters, and cost more than the reading of the clock.
+const clock = performance
+const originMs = clock.timeOrigin
 
 /** The default {@link ClockUs} of one process: monotonic, so that a step of the wall clock moves no window. */
-export const processClockUs: ClockUs = () => Math.floor((originMs + performance.now()) * 1000)
+export const processClockUs: ClockUs = () => Math.floor((originMs + clock.now()) * 1000)

@@ -45,10 +45,11 @@ export interface Decision {
    */
   readonly reason: Reason
   /**
-   * Who decided: the `store`; this process alone while the store was away (`local`); nobody (`none`: no policy applied,
-   * or the store failed).
+   * Who decided: the `store`; units that this process had drawn from it before (`lease`); a denial of the store's that
+   * still holds (`deny-cache`); this process alone while the store was away (`local`); nobody (`none`: no policy
+   * applied, or the store failed).
    */
-  readonly source: 'store' | 'local' | 'none'
+  readonly source: 'store' | 'lease' | 'deny-cache' | 'local' | 'none'
   /** Whether the store failed, so that it has not counted the request. */
   readonly degraded: boolean
   readonly key: string
@@ -84,7 +85,7 @@ function ceilMs(us: number): number {
 
 /**
  * Puts the verdicts of all policies together; those of policies that the store could not decide are left out.
- * @param source who gave them
+ * @param source who gave them, unless they say so themselves
  * @param blockedUs until a block of the key ends, if there is one, which denies whatever the policies say
  */
 export function decideFrom(
@@ -94,14 +95,15 @@ export function decideFrom(
   source: 'store' | 'local',
   blockedUs = 0,
 ): Decision {
-  const parts: PolicyDecision[] = []
+  const parts = new Array<PolicyDecision>(policies.length)
+  let count = 0
   for (let i = 0; i < policies.length; i++) {
     const policy = policies[i] as ResolvedPolicy
     const verdict = verdicts[i] as Verdict
     if (verdict.failed) continue
     const { allowed, retryUs, replenishUs, resetUs } = verdict
     const moreUs = allowed ? replenishUs : retryUs < 0 ? resetUs : retryUs
-    parts.push({
+    parts[count++] = {
       name: policy.name,
       algorithm: policy.algorithm,
       allowed,
@@ -115,31 +117,33 @@ export function decideFrom(
       moreAtUs: verdict.atUs + moreUs,
       delayMs: ceilMs(verdict.delayUs),
       shadow: policy.shadow,
-    })
+    }
   }
-  const atMs = Math.floor((verdicts[0] as Verdict).atUs / 1000)
-  const decision = combine(
-    { key: subject.key, plan: subject.plan, source, degraded: source === 'local', atMs },
-    parts,
-  )
+  if (count < parts.length) parts.length = count
+  const { atUs, source: who = source } = verdicts[0] as Verdict
+  const decision = combine(subject, parts, who, source === 'local', Math.floor(atUs / 1000))
   if (blockedUs === 0) return decision
   const retryAfterMs = Math.max(decision.retryAfterMs, ceilMs(blockedUs))
   return { ...decision, allowed: false, reason: 'blocked', remaining: 0, retryAfterMs, delayMs: 0 }
 }
 
-type Origin = Subject & Pick<Decision, 'source' | 'degraded' | 'atMs'>
-
 /** The decision that a list of policies amounts to: allowed if every policy that is not `shadow` allows. */
-function combine(origin: Origin, policies: readonly PolicyDecision[]): Decision {
+function combine(
+  subject: Subject,
+  policies: readonly PolicyDecision[],
+  source: Decision['source'],
+  degraded: boolean,
+  atMs: number,
+): Decision {
   const described = describe(policies)
   const allowed = described?.allowed ?? true
   // Written out, here and below: spreading an object costs more than all the rest of a decision.
   return {
-    key: origin.key,
-    plan: origin.plan,
-    source: origin.source,
-    degraded: origin.degraded,
-    atMs: origin.atMs,
+    key: subject.key,
+    plan: subject.plan,
+    source,
+    degraded,
+    atMs,
     allowed,
     reason: allowed ? 'ok' : described?.retryAfterMs === Number.POSITIVE_INFINITY ? 'cost' : 'quota',
     limit: described?.burst ?? Number.POSITIVE_INFINITY,
@@ -147,9 +151,15 @@ function combine(origin: Origin, policies: readonly PolicyDecision[]): Decision 
     retryAfterMs: described?.retryAfterMs ?? 0,
     replenishAfterMs: described?.replenishAfterMs ?? 0,
     resetAfterMs: described?.resetAfterMs ?? 0,
-    delayMs: allowed ? Math.max(0, ...policies.map((policy) => policy.delayMs)) : 0,
+    delayMs: allowed ? longestDelayMs(policies) : 0,
     policies,
   }
+}
+
+function longestDelayMs(policies: readonly PolicyDecision[]): number {
+  let longest = 0
+  for (const { delayMs } of policies) if (delayMs > longest) longest = delayMs
+  return longest
 }
 
 /**
@@ -225,7 +235,9 @@ export function addUp(parts: readonly DecisionPart[]): Decision {
   // What no policy decided stands beside them: a block, or a store that failed.
   const apart =
     policies.length === 0 || (!latest.allowed && ['blocked', 'store-error'].includes(latest.reason))
-  const decision = apart ? { ...latest, policies, degraded } : { ...combine(latest, policies), degraded }
+  const decision = apart
+    ? { ...latest, policies, degraded }
+    : combine(latest, policies, latest.source, degraded, latest.atMs)
   return attachReceipts(
     decision,
     parts.flatMap((part) => receiptsOf(part.decision)),

@@ -66,6 +66,12 @@ describe('a group of checks', () => {
     ])
   })
 
+  it('tells those whom it denies when the least of what they asked for could pass', () => {
+    const bucket = check(6, 1, 6, { algorithm: 'token-bucket' })
+    const empty = decide([bucket], [undefined], nowUs)[0]?.next
+    expect(decide([bucket], [empty], nowUs)).toMatchObject([{ allowed: false, retryUs: 10_000_000 }])
+  })
+
   it.each([0, 1])('denies every cost at limit 0, for ever: cost %p (B148)', (cost) => {
     expect(decide([check(0, cost)], [undefined], nowUs)).toMatchObject([
       { allowed: false, granted: 0, remaining: 0, retryUs: -1, next: undefined },

@@ -22,27 +22,30 @@ const refusesAll: Step = {
  */
 export function decide(checks: readonly Check[], states: readonly unknown[], nowUs: number): Outcome[] {
   let admitted = true
-  let lease = Number.POSITIVE_INFINITY
-  const trials = checks.map((check, i) => {
-    const { policy, least, most } = check
-    let units = most
-    let answer = run(check, states[i], nowUs, most)
-    if (!answer.allowed && least < most && answer.remaining >= least) {
-      units = answer.remaining
-      answer = run(check, states[i], nowUs, units)
-      if (!policy.shadow) lease = Math.min(lease, units)
+  let most = Number.POSITIVE_INFINITY
+  const outcomes = new Array<Outcome>(checks.length)
+  for (let i = 0; i < checks.length; i++) {
+    const check = checks[i] as Check
+    const { shadow } = check.policy
+    let outcome = run(check, states[i], nowUs, check.most)
+    if (!outcome.allowed && check.least < check.most) {
+      const units = Math.max(check.least, outcome.remaining)
+      outcome = run(check, states[i], nowUs, units)
+      if (outcome.allowed && !shadow) most = Math.min(most, units)
     }
-    if (!answer.allowed && !policy.shadow) admitted = false
-    return { units, answer }
-  })
-  return trials.map(({ units, answer }, i) => {
-    const granted = answer.allowed && admitted ? Math.min(units, lease) : 0
-    const { allowed, remaining, retryUs, replenishUs, resetUs, delayUs, next } =
-      answer.allowed && granted < units ? run(checks[i] as Check, states[i], nowUs, granted) : answer
-    return { allowed, granted, remaining, retryUs, replenishUs, resetUs, delayUs, atUs: nowUs, next }
-  })
+    if (!outcome.allowed && !shadow) admitted = false
+    outcomes[i] = outcome
+  }
+  if (!admitted) most = 0
+  for (let i = 0; i < checks.length; i++) {
+    if ((outcomes[i] as Outcome).granted > most) outcomes[i] = run(checks[i] as Check, states[i], nowUs, most)
+  }
+  return outcomes
 }
 
-function run({ policy }: Check, state: unknown, nowUs: number, cost: number): Step {
-  return policy.limit === 0 ? refusesAll : policy.step(state, nowUs, cost, policy.rule)
+function run({ policy }: Check, state: unknown, nowUs: number, cost: number): Outcome {
+  const step = policy.limit === 0 ? refusesAll : policy.step(state, nowUs, cost, policy.rule)
+  const { allowed, remaining, retryUs, replenishUs, resetUs, delayUs, next } = step
+  const granted = allowed ? cost : 0
+  return { allowed, granted, remaining, retryUs, replenishUs, resetUs, delayUs, atUs: nowUs, next }
 }

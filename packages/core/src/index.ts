@@ -3,7 +3,7 @@ export type { Charge } from './algorithms/algorithm.js'
 export { decide, type Outcome } from './engine.js'
 export { badOption, reading, refuseUnknownOptions, show } from './errors.js'
 export { type Exchange, joinHeader, onResponseEnd } from './http/exchange.js'
-export { HttpLimiter, type HttpOutcome } from './http/http-limiter.js'
+export { HttpLimiter, type HttpOutcome, writeHeaders } from './http/http-limiter.js'
 export type { RateLimitOptions } from './http/http-options.js'
 export {
   countingOptions,
@@ -15,5 +15,6 @@ export {
   withName,
 } from './http/inherit.js'
 export type { Refusal } from './http/refusal.js'
-export { resolvePolicy } from './policy.js'
+export { type PolicyData, resolvePolicy } from './policy.js'
+export { policyFrom } from './policy-from.js'
 export * from './user.js'

@@ -4,6 +4,8 @@ import { checkOnStoreError, type OnStoreError } from './failure/failure-mode.js'
 import { definePlans, type Plan, type Plans, policiesOf, resolvePolicies } from './plans.js'
 import { checkName, type Policy, policyOptions, type ResolvedPolicy } from './policy.js'
 import type { PolicySource } from './policy-choice.js'
+import { leaseTermsOf } from './reservation/lease-terms.js'
+import { checkReserve, type Reserve } from './reservation/reserve.js'
 import type { Store } from './store.js'
 
 /** Options of a {@link Limiter}, beside those of its policy in the short form. */
@@ -33,9 +35,17 @@ export interface LimiterOptions {
   onStoreError?: OnStoreError
   /**
    * How many processes share the store, 1 to 100,000: with `onStoreError: 'local'` each serves this part of every
-   * limit while the store is away. Default 1, with a warning where `'local'` needs it.
+   * limit while the store is away, and a lease is this process's part of what is left. Default: those that decided by
+   * this limiter in the last ten seconds, as counted in the store where it matters; 1 until the store has told.
    */
   nodes?: number
+  /**
+   * How long at most a denial is repeated without asking a shared store again: whole milliseconds, 0 to 60,000; 0 asks
+   * always. What other processes give back or reset is seen as much later. Default 1000.
+   */
+  denyStaleMs?: number
+  /** Whether units are drawn ahead from a shared store; for all policies without one of their own. Default false. */
+  reserve?: Reserve
   /** Hears every decision, store error and warning, and when the store goes down and comes up. */
   onEvent?: (event: SluiceEvent) => void
   /** Where warnings are written, and one line when the store goes down or comes up. Default `console`. */
@@ -51,6 +61,8 @@ const limiterOptions = [
   'timeoutMs',
   'onStoreError',
   'nodes',
+  'denyStaleMs',
+  'reserve',
   'onEvent',
   'logger',
 ]
@@ -72,6 +84,9 @@ export interface ResolvedLimiterOptions extends PolicySource {
   readonly onStoreError: OnStoreError
   /** Undefined where it is not known. */
   readonly nodes: number | undefined
+  readonly denyStaleMs: number
+  /** Undefined where policies lease only if they say so. */
+  readonly reserve: Reserve | undefined
   readonly onEvent: LimiterOptions['onEvent']
   readonly logger: Logger
 }
@@ -91,6 +106,8 @@ export function resolveLimiterOptions(options: LimiterOptions & Partial<Policy>)
     timeoutMs = 100,
     onStoreError = 'allow',
     nodes,
+    denyStaleMs = 1000,
+    reserve,
     onEvent,
     logger = console,
   } = options
@@ -104,13 +121,30 @@ export function resolveLimiterOptions(options: LimiterOptions & Partial<Policy>)
   if (nodes !== undefined && !(Number.isInteger(nodes) && nodes >= 1 && nodes <= 100_000)) {
     throw badOption('nodes', nodes, 'a whole number of processes from 1 to 100,000')
   }
+  if (!Number.isInteger(denyStaleMs) || denyStaleMs < 0 || denyStaleMs > 60_000) {
+    throw badOption('denyStaleMs', denyStaleMs, 'whole milliseconds from 0 to 60,000')
+  }
+  if (reserve !== undefined) checkReserve(reserve)
+  for (const policies of source.plans?.values() ?? [source.policies]) leaseTermsOf(policies, reserve)
   if (onEvent !== undefined && typeof onEvent !== 'function')
     throw badOption('onEvent', onEvent, 'a function')
   if (typeof logger?.warn !== 'function') throw badOption('logger', logger, 'an object with a method `warn`')
   if (store !== undefined && !isStore(store)) {
     throw badOption('store', store, 'a Store such as `new MemoryStore()` or `new RedisStore(client)`')
   }
-  return { ...source, name, store, blocks, timeoutMs, onStoreError, nodes, onEvent, logger }
+  return {
+    ...source,
+    name,
+    store,
+    blocks,
+    timeoutMs,
+    onStoreError,
+    nodes,
+    denyStaleMs,
+    reserve,
+    onEvent,
+    logger,
+  }
 }
 
 /** Also one that does not say whether it is shared is none: a shared one needs a deadline. */
@@ -120,8 +154,11 @@ function isStore(store: Store): boolean {
   )
 }
 
-/** Options of a policy that in the short form the limiter has too. */
-const sharedOptions: readonly string[] = ['name', 'onStoreError']
+/** Options of a policy that in the short form are the limiter's. */
+const limitersOwn: readonly string[] = ['onStoreError', 'reserve']
+
+/** Options of a policy that say nothing of the form. */
+const sharedOptions: readonly string[] = ['name', ...limitersOwn]
 
 /** Reads the one of the three forms that the options use: limit and window, policies, or plans. */
 function readPolicies(options: LimiterOptions & Partial<Policy>): PolicySource & { short: boolean } {
@@ -150,7 +187,7 @@ function readPolicies(options: LimiterOptions & Partial<Policy>): PolicySource &
   }
   const policy = Object.fromEntries(
     policyOptions
-      .filter((option) => option !== 'onStoreError' && given(option))
+      .filter((option) => !limitersOwn.includes(option) && given(option))
       .map((option) => [option, options[option as keyof Policy]]),
   )
   return { policies: resolvePolicies([policy as unknown as Policy], false), short: true }

@@ -1,24 +1,27 @@
 import { blockPolicy } from './algorithms/block/block.js'
 import { CENTURY_US } from './algorithms/bucket.js'
+import { CheckMaker } from './check-maker.js'
 import { processClockUs } from './clock.js'
 import { isClusterWorker } from './cluster-worker.js'
 import { type Decision, decideFrom, decideWithoutPolicy } from './decision.js'
 import { type Duration, parseDuration } from './duration.js'
 import { badOption, type ErrorCode, SluiceError, show } from './errors.js'
 import { asError } from './failure/as-error.js'
-import { assertVerdicts } from './failure/assert-verdicts.js'
 import { Fallback, type Uncounted } from './failure/fallback.js'
 import { type GuardedStore, guardOf, type Watcher } from './failure/guarded-store.js'
 import { localStoreOf } from './failure/local-store.js'
+import { told } from './failure/told.js'
 import { encodeKey, encodeName } from './key.js'
+import type { Layers } from './layers.js'
 import { claimName, freeName } from './limiter-names.js'
 import { type LimiterOptions, type ResolvedLimiterOptions, resolveLimiterOptions } from './limiter-options.js'
-import { MemoryStore } from './memory-store.js'
-import { isLimit, type Policy } from './policy.js'
+import { answerAtOnce, MemoryStore } from './memory-store.js'
+import { isLimit, type Policy, type ResolvedPolicy } from './policy.js'
 import { PolicyChoice } from './policy-choice.js'
 import { attachReceipts, receiptsOf } from './receipt.js'
 import { Reporter } from './reporter.js'
-import { type ConsumeOptions, checksOf, type Refund, type Store, type Verdict } from './store.js'
+import { leaseTermsOf } from './reservation/lease-terms.js'
+import type { Check, ConsumeOptions, Refund, Store, Verdict } from './store.js'
 
 /** A request as {@link Limiter.consume} takes it. */
 export interface LimitRequest {
@@ -32,6 +35,14 @@ export interface LimitRequest {
   limit?: number
 }
 
+/** A request, and what the store is asked for it. */
+interface Asked {
+  readonly uncounted: Uncounted
+  readonly failure: Error | undefined
+  readonly policies: readonly ResolvedPolicy[]
+  readonly checks: readonly Check[]
+}
+
 const lookForBlock = blockPolicy()
 
 /** Decides requests: key and policies in, one decision out. */
@@ -43,13 +54,19 @@ export class Limiter {
   readonly #options: ResolvedLimiterOptions
   /** What the limiter was given, or made. */
   readonly #ownStore: Store
-  /** What it asks: a shared store behind its guard. */
+  /** What it asks: a shared store behind its layers. */
   readonly #store: Store
+  readonly #layers: Layers | undefined
   readonly #guard: GuardedStore | undefined
   readonly #watcher: Watcher
   readonly #reporter: Reporter
   readonly #consumeOptions: ConsumeOptions
+  /** Those of policies that lease, if there may be any. */
+  readonly #leaseOptions: WeakMap<readonly ResolvedPolicy[], ConsumeOptions> | undefined
+  /** Whether the number of processes has to be counted. */
+  readonly #counts: boolean
   readonly #policies: PolicyChoice
+  readonly #checks: CheckMaker
   readonly #fallback: Fallback
   #closed = false
 
@@ -60,16 +77,21 @@ export class Limiter {
     this.name = resolved.name
     this.timeoutMs = resolved.timeoutMs
     this.#encodedName = encodeName(this.name)
+    this.#checks = new CheckMaker(this.#encodedName)
     const warn = this.warn.bind(this)
-    this.#consumeOptions = { timeoutMs: this.timeoutMs, warn }
+    this.#consumeOptions = { timeoutMs: this.timeoutMs, denyStaleMs: resolved.denyStaleMs, warn }
     this.#policies = new PolicyChoice(this.name, resolved, resolved.short && options.name !== undefined)
     this.#ownStore = resolved.store ?? new MemoryStore()
     this.#guard = this.#ownStore.shared ? guardOf(this.#ownStore) : undefined
-    this.#store = this.#guard ?? this.#ownStore
     this.#reporter = new Reporter(resolved.onEvent, resolved.logger)
-    this.#fallback = new Fallback(this, this.#ownStore, resolved, this.#consumeOptions, warn)
-    if (this.#guard) this.#fallback.prepare(this.#policies.all)
-    claimName(this.#ownStore, this.name, options.plans ?? options.policies ?? this)
+    const nodes = (): number | undefined => resolved.nodes ?? this.#layers?.heartbeat.nodes
+    this.#fallback = new Fallback(this, this.#ownStore, resolved, this.#consumeOptions, nodes, warn)
+    const mayBeLocal = this.#guard !== undefined && this.#fallback.prepare(this.#policies.all)
+    const leases = this.#policies.each.some((policies) => leaseTermsOf(policies, resolved.reserve))
+    this.#layers = claimName(this.#ownStore, this.name, options.plans ?? options.policies ?? this)
+    this.#store = this.#layers?.store ?? this.#ownStore
+    this.#leaseOptions = this.#layers && leases ? new WeakMap() : undefined
+    this.#counts = resolved.nodes === undefined && (mayBeLocal || this.#leaseOptions !== undefined)
     this.#watcher = { limiter: this.name, reporter: this.#reporter }
     this.#guard?.watch(this.#watcher)
     if (!this.#guard && isClusterWorker()) {
@@ -84,12 +106,12 @@ export class Limiter {
    * Decides a request and charges its cost to every policy, or to none if one denies.
    * @throws SluiceError for a key, cost, plan or limit that cannot be used; never because the request is denied
    */
-  consume(request: LimitRequest): Promise<Decision> {
+  async consume(request: LimitRequest): Promise<Decision> {
     return this.#decide(request, 'consume')
   }
 
   /** Decides a request whose plan could not be found: under the plan that stands in, or as `onStoreError` says. */
-  consumeWithoutPlan(request: LimitRequest, error: Error, asStoreError: boolean): Promise<Decision> {
+  async consumeWithoutPlan(request: LimitRequest, error: Error, asStoreError: boolean): Promise<Decision> {
     const { key, plan } = request
     this.#reporter.emit({ type: 'plan-error', limiter: this.name, key, plan, error })
     const cause = error.cause === undefined ? '' : `: ${show(error.cause)}`
@@ -98,7 +120,7 @@ export class Limiter {
   }
 
   /** Answers as {@link Limiter.consume} would, and charges nothing. */
-  peek(request: LimitRequest): Promise<Decision> {
+  async peek(request: LimitRequest): Promise<Decision> {
     return this.#decide(request, 'peek')
   }
 
@@ -152,6 +174,7 @@ export class Limiter {
     const policy = blockPolicy(lengthMs)
     const check = { key: this.#prefixOf(key) + policy.keySuffix, policy, least: 1, most: 1 }
     await this.#store.consume([check], this.#consumeOptions)
+    await this.#layers?.giveBack([check.key])
   }
 
   /**
@@ -182,7 +205,7 @@ export class Limiter {
 
   /** A decision that this request is not limited, reported like any other. */
   skip(key: string): Decision {
-    return this.#report(decideWithoutPolicy({ key }, 'skipped', true, nowMs()))
+    return this.report(decideWithoutPolicy({ key }, 'skipped', true, nowMs()))
   }
 
   /** Reports that a charge could not be given back, for which no decision is left to say so. */
@@ -202,49 +225,83 @@ export class Limiter {
     }
   }
 
-  /** Frees the limiter's name and closes the store if the limiter made it. Idempotent. */
+  /** Gives leases back, frees the limiter's name, and closes the store if the limiter made it. Idempotent. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    freeName(this.#ownStore, this.name)
     this.#guard?.unwatch(this.#watcher)
+    await freeName(this.#ownStore, this.name)
     if (this.#options.store === undefined) await this.#ownStore.close()
   }
 
   /** @param failure why the store has nothing to count: it is only asked for a block */
-  async #decide(request: LimitRequest, method: 'consume' | 'peek', failure?: Error): Promise<Decision> {
+  #decide(request: LimitRequest, method: 'consume' | 'peek', failure?: Error): Decision | Promise<Decision> {
     this.#assertOpen()
     const { key, cost = 1, plan } = request ?? {}
-    const prefix = this.#prefixOf(key)
+    const owner = ownerOf(key)
     if (!isLimit(cost)) throw badCost('cost', cost)
     const planned = failure && plan === undefined ? [] : this.#policies.of(plan, request.limit)
     const policies = failure ? [] : planned
     const subject = { key, plan }
-    const uncounted = { subject, policies: planned, prefix, cost, method }
+    const uncounted = { subject, policies: planned, owner, cost, method }
     const { blocks } = this.#options
     if (policies.length === 0 && !blocks) return this.#uncounted(uncounted, failure)
-    const checks = checksOf(blocks ? [...policies, lookForBlock] : policies, prefix, cost)
+    const checks = this.#checks.make(blocks ? [...policies, lookForBlock] : policies, owner, cost)
+    const asked = { uncounted, failure, policies, checks }
+    let verdicts: readonly Verdict[] | undefined
+    try {
+      verdicts = answerAtOnce(this.#store, method, checks, this.#consumeOptions)
+    } catch (thrown) {
+      return this.#unanswered(asked, thrown)
+    }
+    return verdicts ? this.#conclude(asked, verdicts) : this.#ask(asked)
+  }
+
+  async #ask(asked: Asked): Promise<Decision> {
+    const { uncounted, policies, checks } = asked
     let verdicts: readonly Verdict[]
     try {
-      verdicts = await this.#store[method](checks, this.#consumeOptions)
-      assertVerdicts(verdicts, checks.length)
+      verdicts = await this.#store[uncounted.method](checks, this.#optionsFor(policies))
+      if (!this.#guard) told(verdicts, checks.length)
     } catch (thrown) {
-      const error = asError(thrown)
-      this.#storeFailed(error)
-      return this.#uncounted(uncounted, error)
+      return this.#unanswered(asked, thrown)
     }
-    const blockedUs = blocks ? (verdicts.at(-1) as Verdict).retryUs : 0
+    if (this.#counts) this.#layers?.heartbeat.beat(this.#consumeOptions)
+    return this.#conclude(asked, verdicts)
+  }
+
+  #unanswered({ uncounted }: Asked, thrown: unknown): Promise<Decision> {
+    const error = asError(thrown)
+    this.#storeFailed(error)
+    return this.#uncounted(uncounted, error)
+  }
+
+  #conclude(asked: Asked, verdicts: readonly Verdict[]): Decision | Promise<Decision> {
+    const { uncounted, failure, policies, checks } = asked
+    const blockedUs = this.#options.blocks ? (verdicts.at(-1) as Verdict).retryUs : 0
     if (policies.length === 0 && blockedUs === 0) return this.#uncounted(uncounted, failure)
-    const decision = decideFrom(subject, policies, verdicts, 'store', blockedUs)
-    if (method === 'consume' && decision.allowed) {
+    const decision = decideFrom(uncounted.subject, policies, verdicts, 'store', blockedUs)
+    if (uncounted.method === 'consume' && decision.allowed) {
       attachReceipts(decision, [{ limiter: this, store: this.#store, checks, verdicts, spent: false }])
     }
-    return this.#report(decision)
+    return this.report(decision)
+  }
+
+  #optionsFor(policies: readonly ResolvedPolicy[]): ConsumeOptions {
+    if (!this.#leaseOptions) return this.#consumeOptions
+    let options = this.#leaseOptions.get(policies)
+    if (!options) {
+      const { nodes, reserve } = this.#options
+      const terms = leaseTermsOf(policies, reserve)
+      options = { ...this.#consumeOptions, lease: terms && { ...terms, nodes } }
+      this.#leaseOptions.set(policies, options)
+    }
+    return options
   }
 
   /** The decision where the store counts nothing: nothing is limited, or something failed. */
   async #uncounted(request: Uncounted, failure: Error | undefined): Promise<Decision> {
-    return this.#report(
+    return this.report(
       failure
         ? await this.#fallback.decide(request, nowMs(), failure)
         : decideWithoutPolicy(request.subject, 'unlimited', true, nowMs()),
@@ -252,13 +309,7 @@ export class Limiter {
   }
 
   #prefixOf(key: unknown): string {
-    if (typeof key !== 'string') {
-      throw new SluiceError(
-        'SLUICE_BAD_KEY',
-        `The key is ${show(key)}. Expected a string, as in { key: 'user:42' }`,
-      )
-    }
-    return `1:{${encodeKey(key)}}:${this.#encodedName}:`
+    return `1:{${ownerOf(key)}}:${this.#encodedName}:`
   }
 
   #assertOpen(): void {
@@ -281,10 +332,20 @@ export class Limiter {
       )
   }
 
-  #report(decision: Decision): Decision {
-    this.#reporter.emit({ type: 'decision', limiter: this.name, decision })
+  /** Tells `onEvent` of a decision, one of a derived limiter's own too. */
+  protected report(decision: Decision): Decision {
+    if (this.#reporter.onEvent) this.#reporter.emit({ type: 'decision', limiter: this.name, decision })
     return decision
   }
+}
+
+/** A request's key as its store keys hold it. */
+function ownerOf(key: unknown): string {
+  if (typeof key === 'string') return encodeKey(key)
+  throw new SluiceError(
+    'SLUICE_BAD_KEY',
+    `The key is ${show(key)}. Expected a string, as in { key: 'user:42' }`,
+  )
 }
 
 function nowMs(): number {

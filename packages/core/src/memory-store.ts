@@ -1,6 +1,7 @@
 import { type ClockUs, processClockUs } from './clock.js'
 import { decide, type Outcome } from './engine.js'
 import { badOption, refuseUnknownOptions, SluiceError } from './errors.js'
+import { KeyTable, none } from './memory-store/key-table.js'
 import type { ResolvedPolicy } from './policy.js'
 import type { Check, ConsumeOptions, Refund, Store, Verdict } from './store.js'
 
@@ -12,23 +13,19 @@ export interface MemoryStoreOptions {
   nowUs?: ClockUs
 }
 
-interface Entry {
-  readonly key: string
-  policy: ResolvedPolicy
-  state: unknown
-  /** The entry is `levels[level][place]`. */
-  level: number
-  place: number
-}
-
-/** Keys are ranked by the quarters of their limit that they have used; the level of exhausted keys is the last. */
-const exhausted = 4
-/** The place of an entry that was forgotten. */
-const gone = -1
-/** How many keys of each level an eviction compares. */
+/** How many keys of each rank an eviction compares. */
 const sampleSize = 4
-/** Small maps grow and tidy up without a pause that a request could notice. */
-const keysPerMap = 256
+
+/**
+ * What a MemoryStore would answer to `consume` or `peek`, without the turn that a promise takes; undefined of any other
+ * store, and of one whose method is no longer its own.
+ */
+export let answerAtOnce: (
+  store: Store,
+  method: 'consume' | 'peek',
+  checks: readonly Check[],
+  options: ConsumeOptions,
+) => readonly Verdict[] | undefined
 
 /**
  * Counts in this process alone: nothing to install, and right for one process. Several processes that each have their
@@ -42,8 +39,7 @@ export class MemoryStore implements Store {
   readonly shared = false
   readonly #maxKeys: number
   readonly #nowUs: ClockUs
-  readonly #maps: (Map<string, Entry> | undefined)[]
-  readonly #levels: Entry[][] = Array.from({ length: exhausted + 1 }, () => [])
+  #keys: KeyTable
   #closed = false
 
   constructor(options: MemoryStoreOptions = {}) {
@@ -55,69 +51,89 @@ export class MemoryStore implements Store {
     if (typeof nowUs !== 'function') throw badOption('nowUs', nowUs, 'a function that returns microseconds')
     this.#maxKeys = maxKeys
     this.#nowUs = nowUs
-    this.#maps = new Array(Math.ceil(maxKeys / keysPerMap)).fill(undefined)
+    this.#keys = new KeyTable(maxKeys)
   }
 
   /** How many keys are held now. */
   get size(): number {
-    return this.#levels.reduce((sum, level) => sum + level.length, 0)
+    return this.#keys.size
   }
 
   async consume(checks: readonly Check[], options?: ConsumeOptions): Promise<readonly Verdict[]> {
-    const nowUs = this.#now()
-    const entries = checks.map(({ key }) => this.#find(key))
-    const outcomes = decide(checks, entries.map(stateOf), nowUs)
-    for (let i = 0; i < checks.length; i++) {
-      const { next, remaining } = outcomes[i] as Outcome
-      if (next === undefined) continue
-      const { key, policy } = checks[i] as Check
-      const level = Math.floor(usedShare(policy, remaining) * exhausted)
-      const entry = entries[i]
-      if (entry && entry.place !== gone) {
-        entry.policy = policy
-        entry.state = next
-        this.#move(entry, level)
-      } else {
-        if (this.size >= this.#maxKeys) this.#evict(nowUs, options)
-        this.#add({ key, policy, state: next, level, place: gone })
-      }
-    }
-    return outcomes
+    return this.#consume(checks, options)
   }
 
   async peek(checks: readonly Check[]): Promise<readonly Verdict[]> {
-    const nowUs = this.#now()
-    return decide(
-      checks,
-      checks.map(({ key }) => stateOf(this.#find(key))),
-      nowUs,
-    )
+    return this.#peek(checks)
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
     const nowUs = this.#now()
     for (const refund of refunds) {
-      const entry = this.#find(refund.key)
-      const state = entry && refund.policy.refund(entry.state, nowUs, refund, refund.policy.rule)
-      if (!entry || state === undefined) continue
-      entry.state = state
-      const { remaining } = entry.policy.step(state, nowUs, 0, entry.policy.rule)
-      this.#move(entry, Math.floor(usedShare(entry.policy, remaining) * exhausted))
+      const slot = this.#keys.find(refund)
+      if (slot === none) continue
+      const state = refund.policy.refund(
+        this.#keys.stateOf(slot, refund.policy),
+        nowUs,
+        refund,
+        refund.policy.rule,
+      )
+      if (state === undefined) continue
+      const policy = this.#keys.policyOf(slot)
+      const { remaining } = policy.step(state, nowUs, 0, policy.rule)
+      this.#keys.write(slot, policy, state, usedShare(policy, remaining))
     }
   }
 
   async reset(keys: readonly string[]): Promise<void> {
     this.#now()
     for (const key of keys) {
-      const entry = this.#find(key)
-      if (entry) this.#remove(entry)
+      const slot = this.#keys.find({ key })
+      if (slot !== none) this.#keys.remove(slot)
     }
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#maps.fill(undefined)
-    for (const level of this.#levels) level.length = 0
+    this.#keys = new KeyTable(1)
+  }
+
+  static {
+    const { consume, peek } = MemoryStore.prototype
+    answerAtOnce = (store, method, checks, options) => {
+      if (!(store instanceof MemoryStore)) return undefined
+      if (method === 'consume') return store.consume === consume ? store.#consume(checks, options) : undefined
+      return store.peek === peek ? store.#peek(checks) : undefined
+    }
+  }
+
+  #consume(checks: readonly Check[], options?: ConsumeOptions): readonly Verdict[] {
+    const nowUs = this.#now()
+    const slots = this.#find(checks)
+    const outcomes = decide(checks, this.#states(checks, slots), nowUs)
+    let evicted = false
+    for (let i = 0; i < checks.length; i++) {
+      const { next, remaining } = outcomes[i] as Outcome
+      if (next === undefined) continue
+      const check = checks[i] as Check
+      let slot = slots[i] as number
+      // Another key of this call may be the same, or have taken the place of this one.
+      if (slot === none || evicted) slot = this.#keys.find(check)
+      if (slot === none) {
+        if (this.size >= this.#maxKeys) {
+          this.#evict(nowUs, options)
+          evicted = true
+        }
+        slot = this.#keys.add(check)
+      }
+      this.#keys.write(slot, check.policy, next, usedShare(check.policy, remaining))
+    }
+    return outcomes
+  }
+
+  #peek(checks: readonly Check[]): readonly Verdict[] {
+    const nowUs = this.#now()
+    return decide(checks, this.#states(checks, this.#find(checks)), nowUs)
   }
 
   #now(): number {
@@ -125,83 +141,48 @@ export class MemoryStore implements Store {
     return this.#nowUs()
   }
 
+  #find(checks: readonly Check[]): readonly number[] {
+    const slots = new Array<number>(checks.length)
+    for (let i = 0; i < checks.length; i++) slots[i] = this.#keys.find(checks[i] as Check)
+    return slots
+  }
+
+  #states(checks: readonly Check[], slots: readonly number[]): readonly unknown[] {
+    const states = new Array<unknown>(checks.length)
+    for (let i = 0; i < checks.length; i++) {
+      const slot = slots[i] as number
+      if (slot !== none) states[i] = this.#keys.stateOf(slot, (checks[i] as Check).policy)
+    }
+    return states
+  }
+
   /**
-   * Forgets, of a few keys of each level, the one with the smallest used share of its limit, ties to the one that is
-   * whole again soonest. Levels date from the last charge, so a key of a high level may be whole by now.
+   * Forgets, of a few keys of each rank, the one with the smallest used share of its limit, ties to the one that is
+   * whole again soonest. Ranks date from the last charge, so a key that was exhausted may be whole by now.
    */
   #evict(nowUs: number, options?: ConsumeOptions): void {
-    let victim: { entry: Entry; share: number; resetUs: number } | undefined
-    for (const level of this.#levels) {
-      const start = Math.floor(Math.random() * level.length)
-      const stride = Math.max(1, Math.floor(level.length / sampleSize))
-      for (let i = 0; i < Math.min(sampleSize, level.length) && victim?.resetUs !== 0; i++) {
-        const entry = level[(start + i * stride) % level.length] as Entry
-        const { policy, state } = entry
-        const { remaining, resetUs } = policy.step(state, nowUs, 0, policy.rule)
-        const share = usedShare(policy, remaining)
-        if (!victim || share < victim.share || (share === victim.share && resetUs < victim.resetUs)) {
-          victim = { entry, share, resetUs }
-        }
+    let victim = none
+    let victimShare = 0
+    let victimResetUs = 0
+    for (const slot of this.#keys.sample(sampleSize)) {
+      const policy = this.#keys.policyOf(slot)
+      const { remaining, resetUs } = policy.step(this.#keys.stateOf(slot, policy), nowUs, 0, policy.rule)
+      const share = usedShare(policy, remaining)
+      if (victim === none || share < victimShare || (share === victimShare && resetUs < victimResetUs)) {
+        victim = slot
+        victimShare = share
+        victimResetUs = resetUs
+        if (resetUs === 0) break
       }
     }
-    if (!victim) return
-    this.#remove(victim.entry)
-    if (victim.share === 1) {
+    this.#keys.remove(victim)
+    if (victimShare === 1) {
       options?.warn?.(
         'SLUICE_MEMORY_FULL',
         `the MemoryStore is full of exhausted keys and had to free one: raise \`maxKeys\` (${this.#maxKeys})`,
       )
     }
   }
-
-  #find(key: string): Entry | undefined {
-    return this.#maps[this.#mapOf(key)]?.get(key)
-  }
-
-  #add(entry: Entry): void {
-    const map = this.#mapOf(entry.key)
-    this.#maps[map] ??= new Map()
-    this.#maps[map].set(entry.key, entry)
-    this.#rank(entry)
-  }
-
-  #remove(entry: Entry): void {
-    this.#maps[this.#mapOf(entry.key)]?.delete(entry.key)
-    this.#unrank(entry)
-  }
-
-  #move(entry: Entry, level: number): void {
-    if (entry.level === level) return
-    this.#unrank(entry)
-    entry.level = level
-    this.#rank(entry)
-  }
-
-  #rank(entry: Entry): void {
-    entry.place = (this.#levels[entry.level] as Entry[]).push(entry) - 1
-  }
-
-  /** Takes an entry out of its level; the last one there moves to its place. */
-  #unrank(entry: Entry): void {
-    const level = this.#levels[entry.level] as Entry[]
-    const last = level.pop() as Entry
-    if (last !== entry) {
-      level[entry.place] = last
-      last.place = entry.place
-    }
-    entry.place = gone
-  }
-
-  /** FNV-1a. Aimed collisions make one map larger, and nothing else: keys are ranked across all maps. */
-  #mapOf(key: string): number {
-    let hash = 0
-    for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
-    return (hash >>> 0) % this.#maps.length
-  }
-}
-
-function stateOf(entry: Entry | undefined): unknown {
-  return entry?.state
 }
 
 function usedShare(policy: ResolvedPolicy, remaining: number): number {

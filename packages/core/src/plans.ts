@@ -59,7 +59,7 @@ function resolvePlan(plan: Exclude<Plan, 'unlimited'>): readonly ResolvedPolicy[
   if (!Array.isArray(plan)) {
     if (typeof plan !== 'object')
       throw badOption('plan', plan, "a policy, an array of policies, or 'unlimited'")
-    return Object.freeze([resolveAt(plan as Policy, 0)])
+    return [resolveAt(plan as Policy, 0)]
   }
   if (plan.length === 0) throw badOption('plan', plan, "at least one policy, or 'unlimited'")
   return resolvePolicies(plan, true)
@@ -89,7 +89,8 @@ export function resolvePolicies(policies: readonly Policy[], byPlace: boolean): 
       )
     }
   }
-  return Object.freeze(list)
+  // Not frozen: elements of a frozen array are read by a slow path, once for each request and policy.
+  return list
 }
 
 /** Resolves the policy at a place of a plan, which stands for its name in keys when it has none. */

@@ -24,10 +24,15 @@ export class PolicyChoice {
     this.#byLimit = limitVaries ? new Map() : undefined
   }
 
+  /** Those of each plan. */
+  get each(): readonly (readonly ResolvedPolicy[])[] {
+    const { plans, policies } = this.#source
+    return plans ? [...plans.values()] : [policies]
+  }
+
   /** Those of every plan. */
   get all(): readonly ResolvedPolicy[] {
-    const { plans, policies } = this.#source
-    return plans ? [...plans.values()].flat() : policies
+    return this.each.flat()
   }
 
   /** Whether policies depend on the request's plan. */

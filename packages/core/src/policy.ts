@@ -8,6 +8,7 @@ import { type Duration, formatDuration, parseDuration } from './duration.js'
 import { badOption, refuseUnknownOptions } from './errors.js'
 import { checkOnStoreError, type OnStoreError } from './failure/failure-mode.js'
 import { encodeName } from './key.js'
+import { checkReserve, type Reserve } from './reservation/reserve.js'
 
 /** A named rule: an algorithm and its numbers. */
 export interface Policy
@@ -30,7 +31,12 @@ export interface Policy
   shadow?: boolean
   /** What to do when the store fails. Default: the limiter's `onStoreError`. */
   onStoreError?: OnStoreError
+  /** Whether units are drawn ahead from a shared store: see {@link Reserve}. Default: the limiter's `reserve`. */
+  reserve?: Reserve
 }
+
+/** What a policy counts by, as plain data that JSON can hold: its options, or the length of a block in milliseconds. */
+export type PolicyData = Policy | { readonly block: number }
 
 /** A policy whose options were read, checked and turned into the constants of its algorithm. */
 export interface ResolvedPolicy {
@@ -42,15 +48,25 @@ export interface ResolvedPolicy {
   /** The most units that can pass at once: the limit, or a bucket's burst. */
   readonly burst: number
   readonly shadow: boolean
+  /** False for a mere condition, such as a block, which any cost meets or none. */
+  readonly countsUnits: boolean
   /** Undefined where the limiter's holds. */
   readonly onStoreError: OnStoreError | undefined
+  /** Undefined where the limiter's holds. */
+  readonly reserve: Reserve | undefined
   /** The end of the policy's keys: its name or place, and the code and window of its algorithm. */
   readonly keySuffix: string
   /** Decides one request on this policy's state: see `decide`. */
   readonly step: AlgorithmDefinition['step']
   /** Gives back units of an earlier charge; see `AlgorithmDefinition`. */
   readonly refund: AlgorithmDefinition['refund']
+  /** How long a leased unit may be spent; undefined where none can be leased. See `AlgorithmDefinition`. */
+  readonly leaseUs: AlgorithmDefinition['leaseUs']
+  /** How a state of it fits into a few numbers; undefined where it does not. */
+  readonly packing: AlgorithmDefinition['packing']
   readonly rule: Rule
+  /** What makes it again in another process, as `policyFrom` does. */
+  readonly data: PolicyData
   /** What the Redis script is given of this policy. */
   readonly wire: readonly (string | number)[]
   /** The same policy with another limit, for a limit that depends on the request. */
@@ -59,7 +75,7 @@ export interface ResolvedPolicy {
   share(nodes: number): ResolvedPolicy
 }
 
-const commonOptions = ['name', 'algorithm', 'limit', 'window', 'shadow', 'onStoreError']
+const commonOptions = ['name', 'algorithm', 'limit', 'window', 'shadow', 'onStoreError', 'reserve']
 /** Options in units of the limit. */
 const sizeOptions = ['burst', 'queue']
 const maxLimit = 1e9
@@ -95,11 +111,13 @@ export function resolvePolicy(policy: Policy, keyName?: string): ResolvedPolicy 
   if (windowMs > maxWindowMs) throw badOption('window', policy.window, 'at most 400 days')
   if (typeof shadow !== 'boolean') throw badOption('shadow', shadow, 'true or false')
   if (policy.onStoreError !== undefined) checkOnStoreError(policy.onStoreError)
+  if (policy.reserve !== undefined) checkReserve(policy.reserve)
   const name = checkName('name', policy.name ?? `${limit}-per-${formatDuration(windowMs)}`)
   const keySuffix = `${encodeName(keyName ?? name)}:${definition.code}${windowMs}`
-  const { onStoreError } = policy
+  const { onStoreError, reserve } = policy
   const options = { ...policy }
-  return build({ definition, algorithm, name, windowMs, shadow, onStoreError, keySuffix, options }, limit)
+  const common = { algorithm, name, windowMs, shadow, onStoreError, reserve, keySuffix }
+  return build({ ...common, definition, options }, limit)
 }
 
 interface Parts {
@@ -109,12 +127,13 @@ interface Parts {
   readonly windowMs: number
   readonly shadow: boolean
   readonly onStoreError: OnStoreError | undefined
+  readonly reserve: Reserve | undefined
   readonly keySuffix: string
   readonly options: Readonly<Record<string, unknown>>
 }
 
 function build(parts: Parts, limit: number): ResolvedPolicy {
-  const { definition, algorithm, name, windowMs, shadow, onStoreError, keySuffix, options } = parts
+  const { definition, algorithm, name, windowMs, shadow, onStoreError, reserve, keySuffix, options } = parts
   const windowUs = windowMs * 1000
   // A limit of 0 never reaches the step; its other options are checked all the same.
   const rule = definition.resolve({ limit: Math.max(limit, 1), windowUs, options })
@@ -126,11 +145,22 @@ function build(parts: Parts, limit: number): ResolvedPolicy {
     windowMs,
     burst,
     shadow,
+    countsUnits: true,
     onStoreError,
+    reserve,
     keySuffix: `${keySuffix}${rule.keyDetail ?? ''}`,
     step: definition.step,
     refund: definition.refund,
+    leaseUs: definition.leaseUs,
+    packing: definition.packing,
     rule,
+    data: Object.freeze({
+      ...Object.fromEntries(definition.options.map((option) => [option, options[option]])),
+      algorithm,
+      limit,
+      window: windowMs,
+      shadow,
+    }),
     wire: Object.freeze([definition.code, shadow ? 1 : 0, limit, windowUs, burst, ...rule.wire]),
     withLimit: (other: number) => build(parts, other),
     share: (nodes: number) => {

@@ -12,7 +12,7 @@ export interface Receipt {
 }
 
 /** Constructs to its argument, so that a derived class adds its private field to that object. */
-class Given {
+export class Given {
   constructor(decision: object) {
     // biome-ignore lint/correctness/noConstructorReturn: see above
     return decision

@@ -1,11 +1,16 @@
 import type { Charge } from './algorithms/algorithm.js'
 import type { ErrorCode } from './errors.js'
 import type { ResolvedPolicy } from './policy.js'
+import type { LeaseTerms } from './reservation/lease-terms.js'
 
 /** One policy to decide for one key. All checks of a call ask for the same units. */
 export interface Check {
   /** The store key, unique to the key, limiter and policy; see `docs/guide/keys.md`. */
   readonly key: string
+  /** The part of `key` between its braces, where the rest of it is known too: `key` is `1:{` + owner + tail. */
+  readonly owner?: string
+  /** What the keys of one limiter and policy have in common: the brace after the owner, and all that follows. */
+  readonly tail?: string
   readonly policy: ResolvedPolicy
   /** Fewer units than this are refused. A plain decision asks `least` = `most` = cost. */
   readonly least: number
@@ -32,6 +37,10 @@ export interface Refund extends Charge {
 export interface ConsumeOptions {
   /** The budget in milliseconds: a call that reaches the store later must not charge. */
   readonly timeoutMs: number
+  /** How long at most a denial may be repeated without asking the store again, in milliseconds. Default: not at all. */
+  readonly denyStaleMs?: number
+  /** On which terms units may be drawn ahead and spent in memory. Default: each decision is the store's own. */
+  readonly lease?: LeaseTerms | undefined
   /** Hears of a likely mistake that the call revealed; the limiter reports it once. */
   warn?(code: ErrorCode, message: string): void
 }
@@ -43,6 +52,8 @@ export interface Verdict {
    * rest of the verdict then says nothing.
    */
   readonly failed?: true
+  /** Who gave it in place of the store; one for all verdicts of a call. */
+  readonly source?: 'lease' | 'deny-cache'
   /** Whether this policy would admit, whatever the other checks of the call say. */
   readonly allowed: boolean
   /** Units charged (by peek: that would be charged); 0 when any check refused. */

@@ -38,4 +38,6 @@ export {
   type RateLimitedOptions,
   rateLimited,
 } from './rate-limited.js'
+export type { LeaseTerms } from './reservation/lease-terms.js'
+export type { Reserve } from './reservation/reserve.js'
 export type { Check, ConsumeOptions, Refund, Store, Verdict } from './store.js'

@@ -64,7 +64,14 @@ export async function runVector(
       ...(queue === undefined ? {} : { queue }),
     }),
   )
-  const limiter = new Limiter({ name: vector.id, store, policies, timeoutMs: 10_000, onStoreError: 'deny' })
+  const limiter = new Limiter({
+    name: vector.id,
+    store,
+    policies,
+    timeoutMs: 10_000,
+    onStoreError: 'deny',
+    denyStaleMs: 0,
+  })
   for (const [i, { at, cost }] of vector.requests.entries()) {
     setNowUs((vector.startEpochMs + at) * 1000)
     const decision = await limiter.consume({ key: 'k', cost })

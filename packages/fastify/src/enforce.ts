@@ -1,6 +1,6 @@
 import { type RateLimitOptions as CoreOptions, HttpLimiter, type Limiter } from '@sluice/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { exchangeOf, headersSent } from './exchange.js'
+import { FastifyExchange, headersSent } from './exchange.js'
 
 /** Options of a limiter of requests: those of a limiter and its policies, or a `limiter`, and those of HTTP. */
 export type RateLimitOptions = CoreOptions<
@@ -23,7 +23,7 @@ export function enforce(options: RateLimitOptions): Enforce {
   const limiter = new HttpLimiter(options)
 
   async function rateLimitHook(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const { decision, refusal, proceed } = await limiter.handle(exchangeOf(request, reply))
+    const { decision, refusal, proceed } = await limiter.handle(new FastifyExchange(request, reply))
     request.rateLimit = decision
     if (proceed) return
     if (!refusal) {
@@ -38,7 +38,7 @@ export function enforce(options: RateLimitOptions): Enforce {
       // As bytes, since Fastify adds a charset to JSON text.
       else reply.code(refusal.status).type(refusal.contentType).send(Buffer.from(refusal.body))
     }
-    await reply
+    if (!reply.sent) await reply
     // A client that left before the reply went out would otherwise let the request go on.
     if (!reply.sent) reply.hijack()
     return reply

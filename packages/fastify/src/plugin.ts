@@ -33,7 +33,7 @@ interface Limited {
  *
  * Limits of a route add to the global ones unless it says `replace: true`; `false` takes it out of them. Routes, groups
  * and hooks made by `app.rateLimit()` inherit of the plugin's options `store`, `timeoutMs`, `onStoreError`, `nodes`,
- * `onEvent`, `logger`, `key`, `preflight`, `headers`, `legacyReset`, `retryJitterMs`, and `onLimited` or `message` and
+ * `denyStaleMs`, `onEvent`, `logger`, `key`, `preflight`, `headers`, `legacyReset`, `retryJitterMs`, and `onLimited` or `message` and
  * `statusCode`; routes also `hook`. Without a `store` they all count in one memory. Who registers the plugin again, on
  * the same instance or a child, adds to the limits; routes then inherit from the nearest, and of several on one instance
  * from the last. Closing the application closes the limiters made here, and neither a given `limiter` nor `store`.

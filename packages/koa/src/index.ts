@@ -66,7 +66,7 @@ export function rateLimit(options: RateLimitOptions): RateLimitMiddleware {
       }
     }
     const headers: Record<string, string> | undefined = throws ? {} : undefined
-    const { decision, refusal, proceed } = await http.handle(exchangeOf(ctx, headers))
+    const { decision, refusal, proceed } = await http.handle(new KoaExchange(ctx, headers))
     ctx.state.rateLimit = decision
     if (proceed) return next()
     if (!refusal) return
@@ -123,36 +123,67 @@ function missesOtherCases(ctx: Context, middleware: Middleware): boolean {
   return !!layer && !router?.opts.sensitive && !layer.regexp.ignoreCase && /[a-z]/i.test(layer.regexp.source)
 }
 
-/** @param written collects the headers that the limiter sets */
-function exchangeOf(ctx: Context, written?: Record<string, string>): Exchange<Context, Context['response']> {
-  return {
-    request: ctx,
-    response: ctx.response,
-    identity: ctx.req,
-    method: ctx.method,
-    get ip() {
-      return ctx.ip
-    },
-    get trustsEveryProxy() {
-      const { proxy, maxIpsCount, proxyIpHeader } = ctx.app
-      // Another header is one that a proxy sets anew, not one to which each adds.
-      return proxy && maxIpsCount === 0 && proxyIpHeader.toLowerCase() === 'x-forwarded-for'
-    },
-    get trustsNoProxy() {
-      return !ctx.app.proxy
-    },
-    get gone() {
-      return ctx.req.socket?.destroyed === true
-    },
-    get headersSent() {
-      return ctx.headerSent
-    },
-    header: (name) => joinHeader(ctx.req.headers[name]),
-    responseHeader: (name) => joinHeader(ctx.res.getHeader(name)),
-    setResponseHeader: (name, value) => {
-      if (written) written[name] = value
-      ctx.set(name, value)
-    },
-    onEnd: (listener) => onResponseEnd(ctx.res, listener),
+// A class, since an object with getters of its own costs more than the decision.
+class KoaExchange implements Exchange<Context, Context['response']> {
+  readonly #written: Record<string, string> | undefined
+
+  /** @param written collects the headers that the limiter sets */
+  constructor(
+    readonly request: Context,
+    written: Record<string, string> | undefined,
+  ) {
+    this.#written = written
+  }
+
+  get response(): Context['response'] {
+    return this.request.response
+  }
+
+  get identity(): Context['req'] {
+    return this.request.req
+  }
+
+  get method(): string {
+    return this.request.method
+  }
+
+  get ip(): string {
+    return this.request.ip
+  }
+
+  get trustsEveryProxy(): boolean {
+    const { proxy, maxIpsCount, proxyIpHeader } = this.request.app
+    // Another header is one that a proxy sets anew, not one to which each adds.
+    return proxy && maxIpsCount === 0 && proxyIpHeader.toLowerCase() === 'x-forwarded-for'
+  }
+
+  get trustsNoProxy(): boolean {
+    return !this.request.app.proxy
+  }
+
+  get gone(): boolean {
+    return this.request.req.socket?.destroyed === true
+  }
+
+  get headersSent(): boolean {
+    return this.request.headerSent
+  }
+
+  header(name: string): string | undefined {
+    return joinHeader(this.request.req.headers[name])
+  }
+
+  responseHeader(name: string): string | undefined {
+    return joinHeader(this.request.res.getHeader(name))
+  }
+
+  setResponseHeader(name: string, value: string): void {
+    if (this.#written) this.#written[name] = value
+    // Not `ctx.set`, which prepares for any kind of value at the price of three arrays.
+    this.request.res.setHeader(name, value)
+  }
+
+  onEnd(listener: (finished: boolean) => void): void {
+    onResponseEnd(this.request.res, listener)
   }
 }

@@ -43,7 +43,7 @@ export interface RateLimitModuleAsyncOptions extends RateLimitModuleExtras {
  * there in all: `RateLimitGuard`, `RateLimits`, and `Limiter`, the one of its own limits.
  *
  * Without limits of its own, only what has `@RateLimit` is limited. Decorators and groups inherit its options `store`,
- * `timeoutMs`, `onStoreError`, `nodes`, `onEvent`, `logger`, `key`, `preflight`, `headers`, `legacyReset`,
+ * `timeoutMs`, `onStoreError`, `nodes`, `denyStaleMs`, `onEvent`, `logger`, `key`, `preflight`, `headers`, `legacyReset`,
  * `retryJitterMs`, and `onLimited` or `message` and `statusCode`; with plans also `plan`, `defaultPlan` and
  * `onPlanError`. Without a `store` they all count in one memory. Closing the application closes the limiters made here,
  * and neither a given `limiter` nor `store`.

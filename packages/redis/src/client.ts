@@ -88,6 +88,18 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof Error && /^(NOPERM|ERR) /.test(error.message)
 }
 
+/**
+ * Whether a call that failed has charged nothing for certain, though parts of it may pass in calls of their own: the
+ * server refused it for its keys, or refused its first write. Redis 6.2 puts the reason into the middle of a script's error.
+ */
+export function isUncharged(error: unknown): boolean {
+  const { message = '' } = ((error as Error).cause ?? {}) as Partial<Error>
+  return (
+    /^(CROSSSLOT|TRYAGAIN) |^NOPERM (?!.*script: )|^Too many Cluster redirections/.test(message) ||
+    /(^|-)(OOM|MISCONF|NOREPLICAS) /.test(message)
+  )
+}
+
 /** @throws SluiceError `SLUICE_BAD_CLIENT` for anything but a client of ioredis */
 export function checkClient(client: unknown): asserts client is Client {
   const { duplicate, callBuffer, status, isCluster, nodes } = (client ?? {}) as Partial<Redis & Cluster>

@@ -4,11 +4,14 @@ import { type Client, duplicateOf, isCluster, isRefusal } from './client.js'
 import { script, scriptSha1 } from './script.generated.js'
 import { SilenceWatch } from './silence-watch.js'
 import { clusterNodes, singleServer, type Topology } from './topology.js'
+import type { Call } from './wire.js'
+
+type ScriptArguments = readonly [keyCount: number, ...keysAndArgs: (string | Buffer)[]]
 
 /** ioredis answers these too, though its types do not say so. */
 interface ScriptCommands {
-  evalshaBuffer(sha1: string, keyCount: number, ...keysAndArgs: string[]): Promise<Buffer>
-  evalBuffer(script: string, keyCount: number, ...keysAndArgs: string[]): Promise<Buffer>
+  evalshaBuffer(sha1: string, ...args: ScriptArguments): Promise<Buffer>
+  evalBuffer(script: string, ...args: ScriptArguments): Promise<Buffer>
   del(...keys: string[]): Promise<number>
 }
 
@@ -24,6 +27,10 @@ export class Connection {
   readonly #owned: boolean
   /** Fulfilled while the server can be asked and its clock is known; rejected while it is away. */
   #link: Promise<void>
+  /** Whether it is fulfilled. */
+  #isUp = false
+  /** Calls on their way that bring the script. */
+  #bringing = 0
   /** Ends the wait of calls made before the first attempt to connect ended. */
   #settleFirst: (link: Promise<void>) => void = ignore
   #lastError: Error | undefined
@@ -58,21 +65,35 @@ export class Connection {
     if (client.status === 'wait') client.connect().catch(ignore)
   }
 
+  /** Settles once calls can be made, or their failure is known; undefined if they can be made now. */
+  linked(): Promise<void> | undefined {
+    // What is asked of a Cluster while it is away would wait in its queue.
+    return this.#isUp && this.#client.status === 'ready' ? undefined : this.#ask(async () => {})
+  }
+
   /**
-   * Runs the script.
-   * @param argument makes the script's argument once the server's clock is known
+   * Runs the script, sending it now.
    * @throws SluiceError `SLUICE_STORE_FAILED` with the client's error as its cause
    */
-  run(keys: readonly string[], argument: () => string): Promise<Buffer> {
-    return this.#ask(async (client) => {
-      const call = [keys.length, ...keys, argument()] as const
-      const reply = await client.evalshaBuffer(scriptSha1, ...call).catch((error: Error) => {
-        // A server that restarted or was failed over to has not seen the script.
-        if (!error.message.startsWith('NOSCRIPT')) throw error
-        return client.evalBuffer(script, ...call)
-      })
-      return reply
-    })
+  async run({ keys, argument }: Call): Promise<Uint8Array> {
+    const { buffer, byteOffset, length } = argument
+    const args = [keys.length, ...keys, Buffer.from(buffer, byteOffset, length)] as const
+    try {
+      return (await this.#evalsha(args)) ?? (await this.#eval(args))
+    } catch (error) {
+      throw this.#failed(error as Error)
+    }
+  }
+
+  /** Sends what `send` asks for in one write to each server. */
+  corked(send: () => void): void {
+    const streams = this.topology.connections().map(({ stream }) => stream)
+    for (const stream of streams) stream?.cork()
+    try {
+      send()
+    } finally {
+      for (const stream of streams) stream?.uncork()
+    }
   }
 
   /**
@@ -126,15 +147,44 @@ export class Connection {
       if (this.#client.status !== 'ready') throw this.#away()
       return await ask(this.#client)
     } catch (error) {
-      if (error instanceof SluiceError) throw error
-      this.topology.failed()
-      const cause = this.#reasonOf(error as Error)
-      throw new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${cause.message}`, { cause })
+      throw error instanceof SluiceError ? error : this.#failed(error as Error)
     }
   }
 
+  /** Runs the script if the server has it; else undefined. */
+  async #evalsha(args: ScriptArguments): Promise<Buffer | undefined> {
+    try {
+      return await this.#client.evalshaBuffer(scriptSha1, ...args)
+    } catch (error) {
+      if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
+      return undefined
+    }
+  }
+
+  /** Sends a server the script that has not seen it, since it restarted or was failed over to: once for many calls. */
+  async #eval(args: ScriptArguments): Promise<Buffer> {
+    // Sent behind a call that brings the script, this one finds it, unless it goes to another node.
+    const reply = this.#bringing > 0 ? await this.#evalsha(args) : undefined
+    if (reply) return reply
+    this.#bringing += 1
+    try {
+      return await this.#client.evalBuffer(script, ...args)
+    } finally {
+      this.#bringing -= 1
+    }
+  }
+
+  #failed(error: Error): SluiceError {
+    this.topology.failed()
+    const cause = this.#reasonOf(error)
+    return new SluiceError('SLUICE_STORE_FAILED', `Redis failed: ${cause.message}`, { cause })
+  }
+
   #become(link: Promise<void>): void {
-    link.catch(ignore)
+    this.#isUp = false
+    link.then(() => {
+      this.#isUp = this.#link === link
+    }, ignore)
     this.#link = link
     this.#settleFirst(link)
   }

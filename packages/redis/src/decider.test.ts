@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events'
 import { type Check, resolvePolicy } from '@sluice/core'
 import type { Cluster } from 'ioredis'
-import type { Connection } from './connection.js'
 import { Decider } from './decider.js'
 import { slotOf } from './slot.js'
 import { clusterNodes } from './topology.js'
+import type { Call } from './wire.js'
 
 const policy = resolvePolicy({ algorithm: 'fixed-window', limit: 10, window: '1h' })
 const hourUs = 3_600_000_000
@@ -24,9 +24,15 @@ class FakeNodes {
   /** Where a call ends up that was sent to the first of the names. */
   readonly moved = new Map<string, string>()
 
-  async run([key]: readonly string[], argument: () => string): Promise<Buffer> {
+  linked(): undefined {}
+
+  corked(send: () => void): void {
+    send()
+  }
+
+  async run({ keys: [key], argument }: Call): Promise<Buffer> {
     const slot = this.topology.slotOf(key as string)
-    const [, [notAfterUs, , count]] = JSON.parse(argument())
+    const notAfterUs = new DataView(argument.buffer).getFloat64(0, true)
     let name = this.client.slots[slot]?.[0] as string
     if (this.moved.has(name)) {
       name = this.moved.get(name) as string
@@ -34,7 +40,7 @@ class FakeNodes {
     }
     this.asked.push(name)
     const nowUs = startUs + (this.aheadUs[name] ?? 0) + Math.floor(performance.now() * 1000)
-    const reply = Buffer.alloc(8 * (1 + 7 * count))
+    const reply = Buffer.alloc(8 * (1 + 5))
     reply.writeDoubleLE(nowUs, 0)
     reply.writeDoubleLE(nowUs > notAfterUs ? -1 : 1, 8)
     return reply
@@ -49,7 +55,7 @@ describe('the clocks of the nodes of a Cluster', () => {
     nodes.client.slots[slotOf('a')] = ['one:1']
     nodes.client.slots[slotOf('b')] = ['two:2']
     nodes.aheadUs['two:2'] = hourUs
-    decider = new Decider(nodes as unknown as Connection, 'p:')
+    decider = new Decider(nodes, 'p:')
   })
 
   async function decide(tag: string): Promise<string[]> {

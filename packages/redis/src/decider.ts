@@ -1,70 +1,80 @@
 import { type Check, type ConsumeOptions, type Refund, SluiceError, show, type Verdict } from '@sluice/core'
-import { allOrNothing, type Group } from './all-or-nothing.js'
-import { type Connection, late } from './connection.js'
-import { decodeReply, encodeCall, encodeRefund } from './wire.js'
+import { allOrNothing } from './all-or-nothing.js'
+import { Coalescer, type Line } from './coalescer.js'
+import { late } from './connection.js'
+import type { Topology } from './topology.js'
+import type { Group } from './wire.js'
 
 /** The part of a budget in which the answers of several scripts are waited for; the rest is for saying so in time. */
 const waitingShare = 0.9
 
-/** Decides checks by the script, slot by slot, each by the clock of the server that runs it. */
+/** Decides checks by the script: those of one slot at once, all or nothing; those of several slots side by side. */
 export class Decider {
-  readonly #connection: Connection
+  readonly #topology: Topology
+  readonly #coalescer: Coalescer
   readonly #prefix: string
 
   /** @param prefix the beginning of every key */
-  constructor(connection: Connection, prefix: string) {
-    this.#connection = connection
+  constructor(line: Line, prefix: string) {
+    this.#topology = line.topology
+    this.#coalescer = new Coalescer(line)
     this.#prefix = prefix
   }
 
   /** Decides all checks, all or nothing; charges them, or only tells. */
-  async decide(
+  decide(checks: readonly Check[], options: ConsumeOptions, charge: boolean): Promise<readonly Verdict[]> {
+    const slots = this.#bySlot(checks)
+    if (slots) return this.#decideApart(checks, slots, options, charge)
+    const verdicts = this.#ask({ mode: charge ? 'charge' : 'peek', parts: checks }, options)
+    return this.#topology.sharded && checks.length > 1
+      ? this.#decideSplit(checks, options, charge, verdicts)
+      : verdicts
+  }
+
+  /** Gives charges back; in a Cluster one by one, since each stands for itself. */
+  async refund(refunds: readonly Refund[], options: ConsumeOptions): Promise<void> {
+    const groups = this.#topology.sharded ? refunds.map((refund) => [refund]) : [refunds]
+    await Promise.all(groups.map((parts) => this.#ask({ mode: 'refund', parts }, options)))
+  }
+
+  /** The slot in which a key lives. */
+  slotOf(key: string): number {
+    return this.#topology.slotOf(this.#prefix + key)
+  }
+
+  #ask(group: Group, { timeoutMs }: ConsumeOptions): Promise<readonly Verdict[]> {
+    const keys = group.parts.map(({ key }) => this.#prefix + key)
+    return this.#coalescer.ask(group, keys, timeoutMs)
+  }
+
+  /** The verdicts on checks of one slot, which may have to be asked for one by one. */
+  async #decideSplit(
     checks: readonly Check[],
     options: ConsumeOptions,
     charge: boolean,
+    verdicts: Promise<readonly Verdict[]>,
   ): Promise<readonly Verdict[]> {
-    const groups = this.#bySlot(checks)
-    if (groups.length > 1) {
-      const queue = checks.find(isQueue)
-      if (queue) throw crossSlotQueue(queue)
-      return this.#decideApart(checks, groups, options, charge)
-    }
     const startedMs = performance.now()
     try {
-      return await this.#decideGroup(checks, options, charge)
+      return await verdicts
     } catch (error) {
-      if (checks.length === 1 || !isSplit(error) || checks.some(isQueue)) throw error
+      if (!isSplit(error) || checks.some(isQueue)) throw error
       const timeoutMs = options.timeoutMs - (performance.now() - startedMs)
       const each = checks.map((check) => [check])
       return this.#decideApart(checks, each, { timeoutMs }, charge)
     }
   }
 
-  /** Gives charges back; in a Cluster one by one, since each stands for itself. */
-  async refund(refunds: readonly Refund[], options: ConsumeOptions): Promise<void> {
-    const groups = this.#connection.topology.sharded ? refunds.map((refund) => [refund]) : [refunds]
-    await Promise.all(
-      groups.map((group) => this.#run(group, options, (notAfterUs) => encodeRefund(group, notAfterUs))),
-    )
-  }
-
-  /** The slot in which a key lives. */
-  slotOf(key: string): number {
-    return this.#connection.topology.slotOf(this.#prefix + key)
-  }
-
-  #decideGroup(group: Group, options: ConsumeOptions, charge: boolean): Promise<readonly Verdict[]> {
-    return this.#run(group, options, (notAfterUs) => encodeCall(group, charge, notAfterUs))
-  }
-
   async #decideApart(
     checks: readonly Check[],
-    groups: readonly Group[],
+    groups: readonly (readonly Check[])[],
     options: ConsumeOptions,
     charge: boolean,
   ): Promise<readonly Verdict[]> {
+    const queue = groups.length > 1 && checks.find(isQueue)
+    if (queue) throw crossSlotQueue(queue)
     const ask = {
-      decide: (group: Group) => this.#decideGroup(group, options, charge),
+      decide: (parts: readonly Check[]) => this.#ask({ mode: charge ? 'charge' : 'peek', parts }, options),
       refund: async (refunds: readonly Refund[]) => {
         if (charge) await this.refund(refunds, options)
       },
@@ -76,44 +86,17 @@ export class Decider {
     return checks.map((check) => inOrder[places.get(check) as number] as Verdict)
   }
 
-  #bySlot(checks: readonly Check[]): readonly Group[] {
-    const { topology } = this.#connection
-    if (!topology.sharded || checks.length === 1) return [checks]
-    const groups = new Map<number, Check[]>()
+  /** The checks of each slot; undefined where all are of one. */
+  #bySlot(checks: readonly Check[]): readonly (readonly Check[])[] | undefined {
+    if (!this.#topology.sharded || checks.length === 1) return undefined
+    const slots = new Map<number, Check[]>()
     for (const check of checks) {
       const slot = this.slotOf(check.key)
-      const group = groups.get(slot)
+      const group = slots.get(slot)
       if (group) group.push(check)
-      else groups.set(slot, [check])
+      else slots.set(slot, [check])
     }
-    return groups.size === 1 ? [checks] : [...groups.values()]
-  }
-
-  /** Runs the script for parts of one slot. */
-  async #run(
-    parts: readonly { readonly key: string }[],
-    { timeoutMs }: ConsumeOptions,
-    encode: (notAfterUs: number) => string,
-  ): Promise<readonly Verdict[]> {
-    const { topology } = this.#connection
-    const keys = parts.map(({ key }) => this.#prefix + key)
-    const slot = topology.slotOf(keys[0] as string)
-    const deadlineMs = performance.now() + timeoutMs
-    // A server whose clock is unknown or was set forward finds the first call late; its reply tells its clock, and the
-    // second fits.
-    do {
-      const reply = await this.#connection.run(keys, () => {
-        const leftUs = Math.floor((deadlineMs - performance.now()) * 1000)
-        // A call that waited for the connection for too long is not sent at all.
-        if (leftUs <= 0) throw late(timeoutMs)
-        return encode(topology.clockOf(slot).nowUs() + leftUs)
-      })
-      const { atUs, verdicts } = decodeReply(reply, parts.length)
-      // Asked for again: a slot that has moved has another master by now.
-      topology.clockOf(slot).heard(atUs)
-      if (verdicts) return verdicts
-    } while (performance.now() < deadlineMs)
-    throw late(timeoutMs)
+    return slots.size === 1 ? undefined : [...slots.values()]
   }
 }
 

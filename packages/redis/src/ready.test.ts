@@ -69,7 +69,7 @@ describe('ready', () => {
     expect(lines).toEqual([expect.stringContaining('(SLUICE_REDIS_UNCHECKED)')])
   })
 
-  test.each([['-evalsha'], ['-set'], ['-time'], ['-@scripting']])(
+  test.each([['-evalsha'], ['-psetex'], ['-time'], ['-@scripting']])(
     'rejects when the user may not: %s',
     async (rule) => {
       const server = await privateServer()
@@ -141,7 +141,9 @@ describe('ready', () => {
     await store.ready()
     expect(lines).toEqual([expect.stringContaining(`127.0.0.1:${first.port}`)])
     const used = await Promise.all(
-      cluster.nodes.map(async (node) => (await adminOf(node).info('commandstats')).includes('cmdstat_set:')),
+      cluster.nodes.map(async (node) =>
+        (await adminOf(node).info('commandstats')).includes('cmdstat_psetex:'),
+      ),
     )
     expect(used).toEqual([true, true, true])
     const [inOneSlot] = watched(new Cluster(cluster.startupNodes, { keyPrefix: '{app}:' }))

@@ -12,6 +12,7 @@ import type { Cluster, Redis } from 'ioredis'
 import { checkClient } from './client.js'
 import { Connection } from './connection.js'
 import { Decider } from './decider.js'
+import { checkPrefix } from './prefix.js'
 import { checkServers } from './ready.js'
 
 /** Options of {@link RedisStore}. */
@@ -49,15 +50,12 @@ export class RedisStore implements Store {
   constructor(client: Redis | Cluster, options: RedisStoreOptions = {}) {
     checkClient(client)
     refuseUnknownOptions('RedisStore', options, ['prefix', 'duplicate', 'logger'])
-    const { prefix = 'sluice', duplicate = true, logger = console } = options
-    if (typeof prefix !== 'string' || !/^[\w.:-]{1,64}$/.test(prefix)) {
-      throw badOption('prefix', prefix, '1 to 64 of the characters A-Z a-z 0-9 _ . : -')
-    }
+    const { prefix, duplicate = true, logger = console } = options
+    this.#prefix = checkPrefix(prefix)
     if (typeof duplicate !== 'boolean') throw badOption('duplicate', duplicate, 'true or false')
     if (typeof logger?.warn !== 'function') {
       throw badOption('logger', logger, 'an object with a method `warn`')
     }
-    this.#prefix = `${prefix}:`
     this.#logger = logger
     this.#connection = new Connection(client, duplicate)
     this.#decider = new Decider(this.#connection, this.#prefix)

@@ -51,7 +51,7 @@ export function adminOf(server: { readonly url: string }): Redis {
   return admin
 }
 
-/** A limiter of 3 an hour which refuses when the store fails, and logs nothing. */
+/** A limiter of 3 an hour which asks the store each time, refuses when it fails, and logs nothing. */
 export function limiter(store: Store, options: Partial<LimiterOptions & Policy> = {}): Limiter {
   return new Limiter({
     store,
@@ -60,6 +60,7 @@ export function limiter(store: Store, options: Partial<LimiterOptions & Policy> 
     window: '1h',
     timeoutMs: 5000,
     onStoreError: 'deny',
+    denyStaleMs: 0,
     logger: { warn: () => {} },
     ...options,
   })

@@ -1,5 +1,6 @@
-import type { Check, Refund, ResolvedPolicy, Store, Verdict } from '@sluice/core'
+import type { Check, Refund, Store, Verdict } from '@sluice/core'
 import type { Redis } from 'ioredis'
+import { decodeReply, encodeCall, type SentGroup } from '../src/wire.js'
 import { script, scriptSha1 } from './timed-script.generated.js'
 
 /** How much longer than the live script the timed one keeps keys, in milliseconds. */
@@ -11,7 +12,7 @@ export type Group = { readonly notAfterUs: number } & (
   | { readonly refunds: readonly Refund[] }
 )
 
-const numbersPerCheck = 7
+const numbersPerPart = 5
 
 /**
  * Runs the script with a clock of the caller's, several groups in one call.
@@ -21,56 +22,46 @@ export async function runTimed(
   client: Redis,
   groups: readonly Group[],
   nowUs: number,
-): Promise<(readonly Verdict[] | undefined)[]> {
-  const parts = groups.map((group) => ('checks' in group ? group.checks : group.refunds))
-  const keys = parts.flat().map(({ key }) => key)
-  const policies = [...new Set(parts.flat().map(({ policy }) => policy))]
-  const indexOf = (policy: ResolvedPolicy): number => policies.indexOf(policy) + 1
-  const numbers = groups.flatMap((group) => {
+): Promise<readonly (readonly Verdict[] | undefined)[]> {
+  const sent = groups.map((group): SentGroup => {
+    const { notAfterUs } = group
     if ('refunds' in group) {
-      const { notAfterUs, refunds } = group
-      const rows = refunds.map(({ policy, units, atUs, resetUs }) => [indexOf(policy), units, atUs, resetUs])
-      return [notAfterUs, 2, refunds.length, ...rows.flat()]
+      const { refunds: parts } = group
+      return { group: { mode: 'refund', parts }, keys: parts.map(({ key }) => key), notAfterUs }
     }
-    const { notAfterUs, charge, checks } = group
-    const rows = checks.map(({ policy, least, most }) => [indexOf(policy), least, most])
-    return [notAfterUs, charge ? 1 : 0, checks.length, ...rows.flat()]
+    const { checks: parts, charge } = group
+    return {
+      group: { mode: charge ? 'charge' : 'peek', parts },
+      keys: parts.map(({ key }) => key),
+      notAfterUs,
+    }
   })
-  const call = JSON.stringify([policies.map(({ wire }) => wire), numbers])
-  const reply = await evaluate(client, [keys.length, ...keys, call, nowUs])
-  if (reply.length !== 8 * (1 + numbersPerCheck * keys.length) || reply.readDoubleLE(0) !== nowUs) {
-    throw new Error(`The script replied ${reply.length} bytes that begin with ${reply.readDoubleLE(0)}`)
+  const { keys, argument } = encodeCall(sent)
+  const reply = await evaluate(client, [keys.length, ...keys, Buffer.from(argument), nowUs])
+  const counts = sent.map(({ keys }) => keys.length)
+  const parts = counts.reduce((sum, count) => sum + count, 0)
+  const { atUs, verdicts } = decodeReply(reply, sent)
+  if (reply.length !== 8 * (1 + numbersPerPart * parts) || atUs !== nowUs) {
+    throw new Error(`The script replied ${reply.length} bytes that begin with ${atUs}`)
   }
   let at = 8
-  return parts.map((checks) => {
-    const rows = checks.map(() => {
-      const row = Array.from({ length: numbersPerCheck }, (_, i) => reply.readDoubleLE(at + 8 * i))
-      at += 8 * numbersPerCheck
-      return row as [number, number, number, number, number, number, number]
-    })
-    if (rows.some(([allowed]) => allowed === -1)) {
-      const late = rows.every(
-        ([allowed, ...others]) => allowed === -1 && others.every((number) => number === 0),
+  for (const [i, count] of counts.entries()) {
+    const end = at + 8 * numbersPerPart * count
+    const late: boolean[] = []
+    for (; at < end; at += 8 * numbersPerPart) {
+      const [outcome, ...others] = Array.from({ length: numbersPerPart }, (_, n) =>
+        reply.readDoubleLE(at + 8 * n),
       )
-      if (!late) throw new Error(`A group came late in part: ${JSON.stringify(rows)}`)
-      return undefined
+      late.push(outcome === -1 && others.every((number) => number === 0))
     }
-    return rows.map(
-      ([allowed, granted, remaining, retryUs, replenishUs, resetUs, delayUs]): Verdict => ({
-        allowed: allowed === 1,
-        granted,
-        remaining,
-        retryUs,
-        replenishUs,
-        resetUs,
-        delayUs,
-        atUs: nowUs,
-      }),
-    )
-  })
+    if (late.some((isLate) => isLate !== (verdicts[i] === undefined))) {
+      throw new Error(`A group came late in part: ${JSON.stringify(late)}`)
+    }
+  }
+  return verdicts
 }
 
-async function evaluate(client: Redis, args: (string | number)[]): Promise<Buffer> {
+async function evaluate(client: Redis, args: (string | number | Buffer)[]): Promise<Buffer> {
   try {
     return (await client.callBuffer('EVALSHA', scriptSha1, ...args)) as Buffer
   } catch (error) {

@@ -24,6 +24,28 @@ export interface AlgorithmDefinition<Params extends Rule = Rule, State = unknown
    * the one that was charged. Undefined when there is nothing left to give back to.
    */
   refund(state: State | undefined, nowUs: number, charge: Charge, params: Params): State | undefined
+  /**
+   * How long after its charge a leased unit may be spent so that the bound stands, in microseconds: until the window or
+   * slice ends in which it was charged. Absent where units cannot be leased.
+   * @param resetUs of the step that charged
+   */
+  leaseUs?(resetUs: number, params: Params): number
+  /** How a state fits into a few numbers, for a store that holds many. Absent where it does not. */
+  readonly packing?: Packing<State>
+}
+
+/** The numbers of many states, in one piece of memory: that of `narrow` begins at `2 * at`, that of `wide` at `at + 1`. */
+export interface Numbers {
+  /** Whole numbers below 2^32; two for each state. */
+  readonly narrow: Uint32Array
+  /** Whole numbers below 2^53; two for each state. */
+  readonly wide: Float64Array
+}
+
+/** Writes the numbers of a state at a place, and reads them there. */
+export interface Packing<State = unknown> {
+  pack(state: State, numbers: Numbers, at: number): void
+  unpack(numbers: Numbers, at: number): State
 }
 
 /** An earlier charge, some units of which are given back. */

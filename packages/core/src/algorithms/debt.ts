@@ -1,4 +1,4 @@
-import type { Charge, Step } from './algorithm.js'
+import type { Charge, Packing, Step } from './algorithm.js'
 import type { BucketRule } from './bucket.js'
 
 /**
@@ -11,6 +11,21 @@ export interface DebtState {
   readonly steps: number
   readonly unit: number
   readonly longUs: number
+}
+
+export const packedDebt: Packing<DebtState> = {
+  pack({ paidUs, steps, unit, longUs }, { wide, narrow }, at) {
+    wide[at + 1] = paidUs
+    wide[at + 2] = longUs
+    narrow[2 * at] = steps
+    narrow[2 * at + 1] = unit
+  },
+  unpack: ({ wide, narrow }, at) => ({
+    paidUs: wide[at + 1] as number,
+    steps: narrow[2 * at] as number,
+    unit: narrow[2 * at + 1] as number,
+    longUs: wide[at + 2] as number,
+  }),
 }
 
 /** How far ahead of now the debt is paid: whole microseconds, and steps. */
@@ -33,6 +48,11 @@ function readDebt(
   return { aheadUs: 0, steps: 0 }
 }
 
+/** The whole microseconds in so many steps, rounded down. */
+function wholeUs(steps: number, { stepsPerUs }: BucketRule): number {
+  return Math.floor(steps / stepsPerUs)
+}
+
 /** Decides a request by the debt that it would make. */
 export function stepDebt(
   state: DebtState | undefined,
@@ -50,13 +70,12 @@ export function stepDebt(
     aheadUs = (debt - steps) / stepsPerUs
   }
   const remaining = Math.floor((fullSteps - debt) / stepsPerUnit)
-  const waitUs = (units: number): number =>
-    aheadUs - Math.floor((fullSteps - units * stepsPerUnit - steps) / stepsPerUs)
+  const freeSteps = fullSteps - steps
   return {
     allowed,
     remaining,
-    retryUs: allowed ? 0 : cost > burst ? -1 : waitUs(cost),
-    replenishUs: remaining < burst ? waitUs(remaining + 1) : 0,
+    retryUs: allowed ? 0 : cost > burst ? -1 : aheadUs - wholeUs(freeSteps - cost * stepsPerUnit, rule),
+    replenishUs: remaining < burst ? aheadUs - wholeUs(freeSteps - (remaining + 1) * stepsPerUnit, rule) : 0,
     resetUs: steps > 0 ? aheadUs + 1 : aheadUs,
     delayUs: 0,
     next: allowed && cost > 0 ? { paidUs: nowUs + aheadUs, steps, unit, longUs } : undefined,

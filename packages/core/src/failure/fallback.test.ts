@@ -10,9 +10,22 @@ const short = { limit: 3, window: '1m' } as const
 const down = new Error('store failed')
 
 /** A store whose answer the test gives. */
-function storeThat(consume: () => Promise<readonly Verdict[]>): Store {
+function storeThat(consume: Store['consume']): Store {
   const nothing = async (): Promise<void> => {}
   return { shared: true, consume, peek: consume, refund: nothing, reset: nothing, close: nothing }
+}
+
+/** Stores on one server, which can go away. */
+function storesOnOne(count: number): { readonly stores: readonly Store[]; goAway(): void } {
+  const memory = new MemoryStore()
+  let away = false
+  const ask: Store['consume'] = (checks) => (away ? Promise.reject(down) : memory.consume(checks))
+  return {
+    stores: Array.from({ length: count }, () => storeThat(ask)),
+    goAway() {
+      away = true
+    },
+  }
 }
 
 const storeThatFails = (): Store => storeThat(() => Promise.reject(down))
@@ -185,12 +198,50 @@ describe("onStoreError 'local'", () => {
     ['no nodes for a policy', { onStoreError: 'deny', policies: [{ ...short, onStoreError: 'local' }] }, 1],
     ['nodes: 1', { nodes: 1 }, 0],
     ['a store of this process', { store: new MemoryStore() }, 0],
-  ])('with %s warns %#', (_, options, warnings) => {
-    const warn = jest.fn()
+  ])('with %s warns %#', async (_, options, warnings) => {
+    const lines: string[] = []
     const policy = options.policies ? {} : short
-    new Limiter({ store: storeThatFails(), onStoreError: 'local', ...policy, ...options, logger: { warn } })
-    expect(warn).toHaveBeenCalledTimes(warnings)
-    if (warnings > 0) expect(warn.mock.calls[0]?.[0]).toContain('SLUICE_NODES_UNKNOWN')
+    const logger = { warn: (line: string) => lines.push(line) }
+    const limiter = new Limiter({
+      store: storeThatFails(),
+      onStoreError: 'local',
+      ...policy,
+      ...options,
+      logger,
+    })
+    for (let i = 0; i < 2; i++) await limiter.consume({ key: 'k' })
+    expect(lines.filter((line) => line.includes('SLUICE_NODES_UNKNOWN'))).toHaveLength(warnings)
+  })
+
+  it('serves its part of the limit among the processes that the store has counted', async () => {
+    const { stores, goAway } = storesOnOne(3)
+    const lines: string[] = []
+    const logger = { warn: (line: string) => lines.push(line) }
+    const limiters = stores.map((store) => new Limiter({ store, ...local, limit: 30, window: '1h', logger }))
+    for (const limiter of limiters) {
+      await limiter.consume({ key: 'k' })
+      // The beat goes out after the decision.
+      await new Promise(setImmediate)
+    }
+    goAway()
+    expect(await limiters[2]?.consume({ key: 'k' })).toMatchObject({ source: 'local', limit: 10 })
+    expect(lines.filter((line) => line.includes('SLUICE_NODES_UNKNOWN'))).toEqual([])
+  })
+
+  it('denies where its part of a policy would be none that can be', async () => {
+    const { stores, goAway } = storesOnOne(2)
+    const lines: string[] = []
+    const policy = { algorithm: 'token-bucket', limit: 3, burst: 200, window: '400d' } as const
+    const logger = { warn: (line: string) => lines.push(line) }
+    const limiters = stores.map((store) => new Limiter({ store, ...local, ...policy, logger }))
+    for (const limiter of limiters) {
+      await limiter.consume({ key: 'k' })
+      await new Promise(setImmediate)
+    }
+    goAway()
+    // Half of it, 1 per 400 days with a burst of 100, takes more than a century to fill.
+    expect(await limiters[1]?.consume({ key: 'k' })).toMatchObject({ allowed: false, reason: 'store-error' })
+    expect(lines.join()).toMatch(/default" denies: .*100 years.*SLUICE_BAD_OPTION/)
   })
 })
 

@@ -4,6 +4,7 @@ import type { Reporter } from '../reporter.js'
 import type { Check, ConsumeOptions, Refund, Store, Verdict } from '../store.js'
 import { asError } from './as-error.js'
 import { CircuitBreaker } from './circuit-breaker.js'
+import { told } from './told.js'
 import { within } from './within.js'
 
 /** A limiter that hears of its store going down and coming up. */
@@ -43,11 +44,11 @@ export class GuardedStore implements Store {
   }
 
   consume(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]> {
-    return this.#run(options, () => this.#store.consume(checks, options))
+    return this.#run(options, async () => told(await this.#store.consume(checks, options), checks.length))
   }
 
   peek(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]> {
-    return this.#run(options, () => this.#store.peek(checks, options))
+    return this.#run(options, async () => told(await this.#store.peek(checks, options), checks.length))
   }
 
   refund(refunds: readonly Refund[], options: ConsumeOptions): Promise<void> {

@@ -7,6 +7,7 @@ export interface Wait {
 interface Waiting {
   readonly atMs: number
   readonly go: (departed: boolean) => void
+  timer: ReturnType<typeof setTimeout> | undefined
 }
 
 /** The longest a timer can run without overflow. */
@@ -14,13 +15,13 @@ const longestTimerMs = 2 ** 31 - 1
 
 /**
  * Holds requests until their departures, by a monotonic clock, and lets them go in the order of those: the earlier
- * comer first where two are at the same time. One timer serves all that wait.
+ * comer first where two are at the same time. Each has a timer of its own: on some edge runtimes a timer ends with the
+ * request that set it.
  */
 export class Departures {
   readonly #nowMs: () => number
   /** By departure, the next one first. */
   readonly #waiting: Waiting[] = []
-  #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs
@@ -32,11 +33,11 @@ export class Departures {
     const departed = new Promise<boolean>((resolve) => {
       go = resolve
     })
-    const waiting = { atMs: this.#nowMs() + delayMs, go }
+    const waiting: Waiting = { atMs: this.#nowMs() + delayMs, go, timer: undefined }
     let place = this.#waiting.length
     while (place > 0 && (this.#waiting[place - 1] as Waiting).atMs > waiting.atMs) place -= 1
     this.#waiting.splice(place, 0, waiting)
-    if (place === 0) this.#arm()
+    this.#arm(waiting)
     return { departed, left: () => this.#leave(waiting) }
   }
 
@@ -44,22 +45,31 @@ export class Departures {
     const place = this.#waiting.indexOf(waiting)
     if (place === -1) return
     this.#waiting.splice(place, 1)
-    waiting.go(false)
-    if (place === 0) this.#arm()
+    this.#end(waiting, false)
   }
 
-  #arm(): void {
-    clearTimeout(this.#timer)
-    const next = this.#waiting[0]
-    if (!next) return
-    const delayMs = Math.min(longestTimerMs, Math.max(0, Math.ceil(next.atMs - this.#nowMs())))
-    this.#timer = setTimeout(() => this.#depart(), delayMs)
+  #arm(waiting: Waiting): void {
+    const delayMs = Math.min(longestTimerMs, Math.max(0, Math.ceil(waiting.atMs - this.#nowMs())))
+    waiting.timer = setTimeout(() => this.#fired(waiting), delayMs)
   }
 
-  /** Timers may fire early, so the clock decides. */
-  #depart(): void {
+  /** Timers may fire early, so the clock decides; those before this one go first. */
+  #fired(waiting: Waiting): void {
     const nowMs = this.#nowMs()
-    while (this.#waiting[0] && this.#waiting[0].atMs <= nowMs) this.#waiting.shift()?.go(true)
-    this.#arm()
+    if (waiting.atMs > nowMs) {
+      this.#arm(waiting)
+      return
+    }
+    let next = this.#waiting[0]
+    while (next && next.atMs <= nowMs) {
+      this.#waiting.shift()
+      this.#end(next, true)
+      next = this.#waiting[0]
+    }
+  }
+
+  #end(waiting: Waiting, departed: boolean): void {
+    clearTimeout(waiting.timer)
+    waiting.go(departed)
   }
 }

@@ -1,6 +1,11 @@
 /** A value, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>
 
+/** Promises of other libraries and realms too. */
+export function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
+  return typeof (value as Promise<T> | undefined)?.then === 'function'
+}
+
 /** What an extractor may know of a request, whatever the framework. */
 export interface RequestContext {
   /** The client's address, as far as the framework trusts its proxies. */
@@ -37,7 +42,7 @@ export interface Exchange<Req = unknown, Res = unknown> {
   readonly trustsNoProxy: boolean
   /** Whether the client's connection is closed. */
   readonly gone: boolean
-  /** Whether the response's headers went out already. */
+  /** Whether headers cannot be set: they went out already, or there is no response yet, for which see `writeHeaders`. */
   readonly headersSent: boolean
   /** A header of the request by its lower-case name; repeated headers joined by `, `. */
   header(name: string): string | undefined

@@ -24,6 +24,14 @@ describe('byIp', () => {
     expect(byIp()({}, context({ ip }))).toBe(key)
   })
 
+  test('gives an address the same key however many others came in between', () => {
+    const extractor = byIp()
+    const texts = Array.from({ length: 1000 }, (_, i) => `::ffff:10.0.${i >> 8}.${i & 255}`)
+    texts.push('9'.repeat(100))
+    const keys = [...texts, ...texts].map((ip) => extractor({}, context({ ip })))
+    expect(keys).toEqual([...texts, ...texts].map((ip) => byIp.of(ip)))
+  })
+
   test('takes another subnet', () => {
     expect(byIp({ ipv6Subnet: 48 })({}, context({ ip: '2001:db8:1:2::9' }))).toBe('ip:2001:db8:1::/48')
   })
@@ -104,6 +112,28 @@ test.each([
 })
 
 describe('compose', () => {
+  test('fails once where one part rejects and another throws B55', async () => {
+    const unheard = jest.fn()
+    process.on('unhandledRejection', unheard)
+    const rejects = (): Promise<string> => Promise.reject(new Error('rejected'))
+    const throws = (): string => {
+      throw new Error('thrown')
+    }
+    await expect(compose(rejects, throws)({}, context())).rejects.toThrow('rejected')
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', unheard)
+    expect(unheard).not.toHaveBeenCalled()
+  })
+
+  test('answers in the same turn where all parts do', () => {
+    expect(
+      compose(
+        byIp(),
+        byUser(() => 7),
+      )({}, context({ ip: '1.2.3.4' })),
+    ).toBe('ip:1.2.3.4|user:7')
+  })
+
   const keyOf = (...parts: (string | undefined)[]) =>
     compose(...parts.map(constant))({}, context({ ip: '1.2.3.4' }))
 

@@ -1,6 +1,6 @@
 import { badOption } from '../errors.js'
 import { hash } from '../key.js'
-import type { Extractor, MaybePromise, RequestContext } from './exchange.js'
+import { type Extractor, isThenable, type MaybePromise, type RequestContext } from './exchange.js'
 import { clientOf } from './ip.js'
 
 /** Options of {@link byIp}. */
@@ -15,8 +15,23 @@ export interface ByIpOptions {
  */
 export function byIp(options: ByIpOptions = {}): Extractor {
   const ipv6Subnet = subnetOf(options)
-  return (_request, { ip }) => (ip === undefined ? undefined : ipKey(ip, ipv6Subnet))
+  // Connections are kept open, and clients come back: reading an address costs more than all else that a key needs.
+  const known = new Map<string, string>()
+  return (_request, { ip }) => {
+    if (ip === undefined) return undefined
+    let key = known.get(ip)
+    if (key === undefined) {
+      key = ipKey(ip, ipv6Subnet)
+      if (known.size >= maxKnown) known.clear()
+      if (ip.length <= longestKnown) known.set(ip, key)
+    }
+    return key
+  }
 }
+
+/** How many addresses are remembered at once, and how long they may be: clients may have written them. */
+const maxKnown = 256
+const longestKnown = 64
 
 /** The key under which {@link byIp} counts an address, for the methods of a limiter; no address at all is `ip:`. */
 byIp.of = (ip: string | undefined, options: ByIpOptions = {}): string => ipKey(ip, subnetOf(options))
@@ -59,9 +74,11 @@ export function byUser<Req>(
   user: (request: Req) => MaybePromise<string | number | undefined | null>,
 ): Extractor<Req> {
   if (typeof user !== 'function') throw badOption('byUser', user, 'a function of the request')
-  return async (request) => {
-    const id = await user(request)
-    return id === undefined || id === null || id === '' ? undefined : `user:${id}`
+  const keyOf = (id: string | number | undefined | null): string | undefined =>
+    id === undefined || id === null || id === '' ? undefined : `user:${id}`
+  return (request) => {
+    const id = user(request)
+    return isThenable(id) ? Promise.resolve(id).then(keyOf) : keyOf(id)
   }
 }
 
@@ -78,9 +95,18 @@ export function compose<Req>(...extractors: readonly Extractor<Req>[]): Extracto
   if (extractors.length === 0 || extractors.some((extractor) => typeof extractor !== 'function')) {
     throw badOption('compose', extractors, 'at least one extractor, each a function')
   }
-  return async (request, context) => {
-    const parts = await Promise.all(extractors.map((extractor) => extractor(request, context)))
-    return parts.map((part) => (part ?? ipKey(context.ip)).replace(/[%|]/g, encodeURIComponent)).join('|')
+  return (request, context) => {
+    const join = (parts: readonly (string | undefined)[]): string =>
+      parts.map((part) => (part ?? ipKey(context.ip)).replace(/[%|]/g, encodeURIComponent)).join('|')
+    const parts = extractors.map((extractor) => {
+      try {
+        return extractor(request, context)
+      } catch (error) {
+        // Beside one that rejects, which must not be left without anybody to hear of it.
+        return Promise.reject(error)
+      }
+    })
+    return parts.some(isThenable) ? Promise.all(parts).then(join) : join(parts as (string | undefined)[])
   }
 }
 

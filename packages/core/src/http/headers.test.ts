@@ -67,6 +67,20 @@ describe('draft-8', () => {
     })
   })
 
+  test('a name has the numbers of each policy that bears it', () => {
+    const changes = [{}, { burst: 50 }, { windowMs: 1000 }, { limit: 200 }, { limit: 200, burst: 50 }]
+    const quotas = (): (string | undefined)[] =>
+      changes.map((change) => headers([policy(change)], 'draft-8')['RateLimit-Policy'])
+    const expected = ['100;w=60', '50;w=30', '100;w=1', '100;w=30', '50;w=15']
+    for (let time = 0; time < 2; time++) expect(quotas()).toEqual(expected.map((q) => `"minute";q=${q}`))
+  })
+
+  test('a name is told of however many others were in between', () => {
+    const names = Array.from({ length: 1500 }, (_, i) => `policy ${i}`)
+    const written = [...names, ...names].map((name) => headers([policy({ name })], 'draft-8').RateLimit)
+    expect(written).toEqual([...names, ...names].map((name) => `"${name}";r=40;t=30`))
+  })
+
   test.each([
     ['nothing outstanding: 0', { remaining: 100, replenishAfterMs: 0 }, ';r=100;t=0'],
     [

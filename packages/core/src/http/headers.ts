@@ -17,27 +17,43 @@ export interface ResponseHeader {
   readonly list: boolean
 }
 
-/** Writes the headers of one set. */
-export type HeaderWriter = (policies: readonly PolicyDecision[]) => ResponseHeader[]
+/** A header of a set, and how its value is written. */
+export interface HeaderField {
+  readonly name: string
+  readonly list: boolean
+  /** @param described the one policy of these that older sets describe */
+  value(policies: readonly PolicyDecision[], described: PolicyDecision): string
+}
 
-const writerOf: Record<HeaderSet, HeaderWriter> = {
-  'draft-8': draft8,
-  'draft-7': draft7,
-  'draft-6': draft6,
+const quotas = list('RateLimit-Policy', (policies) => members(policies, quotaOf))
+const states = list('RateLimit', (policies) => members(policies, stateOf))
+const unnamedQuotas = list('RateLimit-Policy', quotasByNumber)
+const draft7State = item(
+  'RateLimit',
+  (policy) => `limit=${policy.burst}, remaining=${policy.remaining}, reset=${resetSeconds(policy)}`,
+)
+const draft6Items = threeItems('RateLimit', resetSeconds)
+const legacyEpoch = threeItems('X-RateLimit', (policy) => Math.ceil(policy.moreAtUs / 1e6))
+const legacyDelta = threeItems('X-RateLimit', resetSeconds)
+
+const fieldsOf: Record<HeaderSet, readonly HeaderField[]> = {
+  'draft-8': [quotas, states],
+  'draft-7': [unnamedQuotas, draft7State],
+  'draft-6': [unnamedQuotas, ...draft6Items],
   legacy: legacyEpoch,
 }
 
 /** Where two sets share a field, the newest writes it. */
-const newestFirst: readonly HeaderWriter[] = [draft8, draft7, draft6, legacyEpoch, legacyDelta]
+const newestFirst: readonly HeaderField[] = [...Object.values(fieldsOf).flat(), ...legacyDelta]
 
-/** Reads the options `headers` and `legacyReset`. */
-export function resolveHeaderSets(headers: unknown, legacyReset: unknown): readonly HeaderWriter[] {
+/** Reads the options `headers` and `legacyReset`: the fields to write, each once. */
+export function resolveHeaderSets(headers: unknown, legacyReset: unknown): readonly HeaderField[] {
   if (legacyReset !== 'epoch' && legacyReset !== 'delta') {
     throw badOption('legacyReset', legacyReset, "'epoch' or 'delta'")
   }
   if (headers === false) return []
   const chosen: unknown[] = Array.isArray(headers) ? headers : [headers]
-  const known = Object.keys(writerOf) as HeaderSet[]
+  const known = Object.keys(fieldsOf) as HeaderSet[]
   if (chosen.some((set) => !known.includes(set as HeaderSet))) {
     throw badOption(
       'headers',
@@ -45,27 +61,37 @@ export function resolveHeaderSets(headers: unknown, legacyReset: unknown): reado
       `false, or some of ${known.join(', ')}`,
     )
   }
-  const writers = chosen.map((set) => writerOf[set as HeaderSet])
-  return legacyReset === 'epoch'
-    ? writers
-    : writers.map((writer) => (writer === legacyEpoch ? legacyDelta : writer))
+  return joinFields(
+    chosen.map((set) =>
+      set === 'legacy' && legacyReset === 'delta' ? legacyDelta : fieldsOf[set as HeaderSet],
+    ),
+  )
 }
 
-/** The quota headers of some policies, each field once; none where no policy applied, and shadows are left out. */
+/** The fields of several limiters, each once. */
+export function joinFields(lists: readonly (readonly HeaderField[])[]): readonly HeaderField[] {
+  const joined = new Map<string, HeaderField>()
+  for (const field of newestFirst) {
+    if (!joined.has(field.name) && lists.some((fields) => fields.includes(field)))
+      joined.set(field.name, field)
+  }
+  return [...joined.values()]
+}
+
+/** The quota headers of some policies; none where no policy applied, and shadows are left out. */
 export function quotaHeaders(
   policies: readonly PolicyDecision[],
-  writers: readonly HeaderWriter[],
-): ResponseHeader[] {
-  const refusing = policies.filter((policy) => !policy.shadow)
-  if (refusing.length === 0) return []
-  const headers = new Map<string, ResponseHeader>()
-  for (const write of newestFirst) {
-    if (!writers.includes(write)) continue
-    for (const header of write(refusing)) {
-      if (!headers.has(header.name)) headers.set(header.name, header)
-    }
-  }
-  return [...headers.values()]
+  fields: readonly HeaderField[],
+): readonly ResponseHeader[] {
+  const refusing = policies.some(isShadow) ? policies.filter((policy) => !policy.shadow) : policies
+  // The numbers of one policy, never of the decision: that of a failed store has none, while others may apply.
+  const described = describe(refusing)
+  if (!described) return []
+  return fields.map((field) => ({
+    name: field.name,
+    value: field.value(refusing, described),
+    list: field.list,
+  }))
 }
 
 /** Whole seconds a denied client must wait, at least 1; undefined for an allowed one, or when no wait would help. */
@@ -86,62 +112,40 @@ export function postpone(decision: Decision, ms: number): Decision {
   return { ...decision, retryAfterMs: decision.retryAfterMs + ms, policies }
 }
 
-function draft8(policies: readonly PolicyDecision[]): ResponseHeader[] {
-  const quotas = policies.map(
-    (policy) => `${sfString(policy.name)};q=${policy.burst};w=${windowSeconds(policy)}`,
-  )
-  const states = policies.map((policy) => {
-    const t = moreAfterSeconds(policy)
-    return `${sfString(policy.name)};r=${policy.remaining}${t === undefined ? '' : `;t=${t}`}`
-  })
-  return [list('RateLimit-Policy', quotas), list('RateLimit', states)]
+function isShadow(policy: PolicyDecision): boolean {
+  return policy.shadow
 }
 
-function draft7(policies: readonly PolicyDecision[]): ResponseHeader[] {
-  const described = describedOf(policies)
-  const state = `limit=${described.burst}, remaining=${described.remaining}, reset=${resetSeconds(described)}`
-  return [unnamedQuotas(policies), item('RateLimit', state)]
+function members(policies: readonly PolicyDecision[], write: (policy: PolicyDecision) => string): string {
+  return policies.length === 1 ? write(policies[0] as PolicyDecision) : policies.map(write).join(', ')
 }
 
-function draft6(policies: readonly PolicyDecision[]): ResponseHeader[] {
-  const described = describedOf(policies)
-  return [unnamedQuotas(policies), ...threeItems('RateLimit', described, resetSeconds(described))]
+function quotaOf(policy: PolicyDecision): string {
+  return knownAs(policy).quota
 }
 
-function legacyEpoch(policies: readonly PolicyDecision[]): ResponseHeader[] {
-  const described = describedOf(policies)
-  return threeItems('X-RateLimit', described, Math.ceil(described.moreAtUs / 1e6))
-}
-
-function legacyDelta(policies: readonly PolicyDecision[]): ResponseHeader[] {
-  const described = describedOf(policies)
-  return threeItems('X-RateLimit', described, resetSeconds(described))
-}
-
-/** The numbers of one policy, never of the decision: that of a failed store has none, while others may apply. */
-function describedOf(policies: readonly PolicyDecision[]): PolicyDecision {
-  return describe(policies) as PolicyDecision
+function stateOf(policy: PolicyDecision): string {
+  const t = moreAfterSeconds(policy)
+  const state = `${knownAs(policy).name};r=${policy.remaining}`
+  return t === undefined ? state : `${state};t=${t}`
 }
 
 /** `RateLimit-Policy` as drafts 06 and 07 have it. */
-function unnamedQuotas(policies: readonly PolicyDecision[]): ResponseHeader {
+function quotasByNumber(policies: readonly PolicyDecision[]): string {
   // Two policies must not share a quota there: the shortest window stands for them.
   const windows = new Map<number, number>()
   for (const policy of policies) {
     const seconds = windowSeconds(policy)
     windows.set(policy.burst, Math.min(seconds, windows.get(policy.burst) ?? seconds))
   }
-  return list(
-    'RateLimit-Policy',
-    [...windows].map(([quota, seconds]) => `${quota};w=${seconds}`),
-  )
+  return [...windows].map(([quota, seconds]) => `${quota};w=${seconds}`).join(', ')
 }
 
-function threeItems(prefix: string, policy: PolicyDecision, reset: number): ResponseHeader[] {
+function threeItems(prefix: string, reset: (policy: PolicyDecision) => number): readonly HeaderField[] {
   return [
-    item(`${prefix}-Limit`, policy.burst),
-    item(`${prefix}-Remaining`, policy.remaining),
-    item(`${prefix}-Reset`, reset),
+    item(`${prefix}-Limit`, (policy) => String(policy.burst)),
+    item(`${prefix}-Remaining`, (policy) => String(policy.remaining)),
+    item(`${prefix}-Reset`, (policy) => String(reset(policy))),
   ]
 }
 
@@ -164,15 +168,32 @@ function toSeconds(milliseconds: number): number {
   return Math.ceil(milliseconds / 1000)
 }
 
-/** A String of Structured Fields (RFC 9651); names are printable ASCII by construction. */
-function sfString(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`
+/** What is the same of a policy in every reply. */
+interface Known extends Pick<PolicyDecision, 'limit' | 'windowMs' | 'burst'> {
+  /** As a String of Structured Fields (RFC 9651). */
+  readonly name: string
+  readonly quota: string
 }
 
-function list(name: string, members: readonly string[]): ResponseHeader {
-  return { name, value: members.join(', '), list: true }
+const known = new Map<string, Known>()
+const maxKnown = 1000
+
+function knownAs(policy: PolicyDecision): Known {
+  const { limit, windowMs, burst } = policy
+  const found = known.get(policy.name)
+  if (found?.burst === burst && found.limit === limit && found.windowMs === windowMs) return found
+  // Names are printable ASCII by construction.
+  const name = `"${policy.name.replace(/["\\]/g, '\\$&')}"`
+  const made = { limit, windowMs, burst, name, quota: `${name};q=${burst};w=${windowSeconds(policy)}` }
+  if (known.size >= maxKnown) known.clear()
+  known.set(policy.name, made)
+  return made
 }
 
-function item(name: string, value: number | string): ResponseHeader {
-  return { name, value: String(value), list: false }
+function list(name: string, value: (policies: readonly PolicyDecision[]) => string): HeaderField {
+  return { name, list: true, value }
+}
+
+function item(name: string, value: (described: PolicyDecision) => string): HeaderField {
+  return { name, list: false, value: (_policies, described) => value(described) }
 }

@@ -110,6 +110,8 @@ test('an extractor learns the plan, the address and the headers of the request',
   expect(first).toBe(request)
   expect(context).toMatchObject({ plan: 'free', ip: '203.0.113.5' })
   expect(context.header('x-a')).toBe('1')
+  const { header } = context
+  expect(header('x-a')).toBe('1')
 })
 
 test('a thenable that never settles is given up after timeoutMs', async () => {

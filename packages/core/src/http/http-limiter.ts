@@ -4,7 +4,7 @@ import { SluiceError, show } from '../errors.js'
 import { within } from '../failure/within.js'
 import type { Limiter, LimitRequest } from '../limiter.js'
 import { Departures } from './departures.js'
-import type { Exchange, MaybePromise, RequestContext } from './exchange.js'
+import { type Exchange, isThenable, type MaybePromise, type RequestContext } from './exchange.js'
 import { ipKey } from './extractors.js'
 import { postpone } from './headers.js'
 import {
@@ -16,36 +16,15 @@ import {
 import { Misuse } from './misuse.js'
 import { KnownPlans } from './plan-error.js'
 import { isPreflight } from './preflight.js'
-import { type Refusal, refuse } from './refusal.js'
-import { type RequestPart, setHeaders } from './response-headers.js'
+import { refuse } from './refusal.js'
+import { Context } from './request-context.js'
+import { type HttpOutcome, knownRecordOf, type RequestRecord, recordOf } from './request-record.js'
+import { type ResponseFields, setHeaders } from './response-headers.js'
 
-/** What an adapter must do with a request. */
-export interface HttpOutcome {
-  /** The decision of all limiters on this request so far. */
-  readonly decision: Decision
-  /**
-   * The reply to send, if this limiter denied the request; its headers are set. Where headers had gone out before,
-   * there is nothing to send.
-   */
-  readonly refusal: Refusal | undefined
-  /** Whether the request may go on: not when it was denied, nor when its client left while it waited. */
-  readonly proceed: boolean
-}
-
-/** What is known of one request across the limiters it passes. */
-interface RequestRecord {
-  readonly parts: RequestPart[]
-  readonly outcomes: Map<HttpLimiter<never>, Promise<HttpOutcome>>
-  /** Fields as we last wrote them, so that members of others are kept when ours change. */
-  readonly written: Map<string, string>
-  /** Who wants to know of the response's end; one listener on the response serves all. */
-  ends: ((finished: boolean) => void)[] | undefined
-}
+export type { HttpOutcome } from './request-record.js'
 
 /** Clients and proxies seldom keep a connection open for longer. */
 const longestWaitMs = 60_000
-
-const records = new WeakMap<object, RequestRecord>()
 
 /** Limits HTTP requests for an adapter, which only translates between its framework and an {@link Exchange}. */
 export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> {
@@ -84,22 +63,20 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
    * passes here again is not charged again.
    * @throws SluiceError when a function of the request failed
    */
-  async handle(exchange: Exchange<Req, Res>): Promise<HttpOutcome> {
+  handle(exchange: Exchange<Req, Res>): Promise<HttpOutcome> {
     this.#misuse.request()
-    let record = records.get(exchange.identity)
-    if (!record) {
-      record = { parts: [], outcomes: new Map(), written: new Map(), ends: undefined }
-      records.set(exchange.identity, record)
-    }
-    const earlier = record.outcomes.get(this as never)
-    if (earlier) {
-      // Denied, and yet here again: a reply of the user's own has waved the request on.
-      const { proceed, refusal } = await earlier
-      return { decision: addUp(record.parts), refusal: undefined, proceed: proceed || refusal !== undefined }
-    }
+    const record = recordOf(exchange.identity)
+    const earlier = record.outcomeOf(this)
+    if (earlier) return this.#again(record, earlier)
     const outcome = this.#limit(exchange, record)
-    record.outcomes.set(this as never, outcome)
+    record.addPass(this, outcome)
     return outcome
+  }
+
+  async #again(record: RequestRecord, earlier: Promise<HttpOutcome>): Promise<HttpOutcome> {
+    // Denied, and yet here again: a reply of the user's own has waved the request on.
+    const { proceed, refusal } = await earlier
+    return { decision: addUp(record.parts), refusal: undefined, proceed: proceed || refusal !== undefined }
   }
 
   async #limit(exchange: Exchange<Req, Res>, record: RequestRecord): Promise<HttpOutcome> {
@@ -108,9 +85,10 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
       return { decision: this.#limiter.skip(''), refusal: undefined, proceed: false }
     }
     const own = await this.#decide(exchange)
-    record.parts.push({ limiter: this.#limiter.name, decision: own, writers: this.#options.writers })
+    record.addPart({ limiter: this.#limiter.name, decision: own, fields: this.#options.fields })
     const decision = addUp(record.parts)
     const told = decision.allowed ? decision : this.#jitter(decision)
+    record.told = told
     if (!exchange.headersSent) setHeaders(exchange, record.parts, record.written, told)
     if (!own.allowed) {
       const refusal = refuse(told, this.#options.statusCode, this.#options.message, exchange.header('accept'))
@@ -163,17 +141,8 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
       onPlanError,
     } = this.#options
     if (preflight !== 'count' && isPreflight(exchange)) return this.#limiter.skip('')
-    const addressOf = (): string | undefined => this.#addressOf(exchange)
-    const context = {
-      get ip() {
-        return addressOf()
-      },
-      plan: undefined as string | undefined,
-      header: (name: string) => exchange.header(name),
-    }
+    const context = new Context(exchange, this.#misuse)
     if (skip && (await this.#ask('skip', skip, exchange, context)) === true) return this.#limiter.skip('')
-    const keyOf = async (asked: RequestContext): Promise<string> =>
-      (await this.#ask('key', this.#options.key, exchange, asked)) ?? ipKey(asked.ip)
     let planError: Error | undefined
     let answer: MaybePromise<string | undefined>
     if (typeof planOption === 'function') {
@@ -184,13 +153,13 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
       try {
         context.plan = this.#planFrom(await this.#ask('plan', lookup, exchange, context))
       } catch (error) {
-        context.plan = await this.#knownPlans.standIn(error, context, keyOf)
+        context.plan = await this.#knownPlans.standIn(error, context, (asked) => this.#keyOf(exchange, asked))
         planError = error as Error
       }
     } else if (planOption !== undefined || defaultPlan !== undefined) {
       context.plan = this.#planFrom(planOption)
     }
-    const request: LimitRequest = { key: await keyOf(context) }
+    const request: LimitRequest = { key: await this.#keyOf(exchange, context) }
     if (context.plan !== undefined) request.plan = context.plan
     // Nothing given back is a mistake, and must not read as the default.
     if (costOption !== undefined) {
@@ -215,34 +184,44 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
     } catch {} // told of when the request was decided
   }
 
-  #addressOf(exchange: Exchange<Req>): string | undefined {
-    this.#misuse.address(exchange)
-    return exchange.ip
+  #keyOf(exchange: Exchange<Req>, context: RequestContext): MaybePromise<string> {
+    const key = this.#ask('key', this.#options.key, exchange, context)
+    return isThenable(key) ? key.then((found) => found ?? ipKey(context.ip)) : (key ?? ipKey(context.ip))
   }
 
-  /** Calls a function of the request within the budget. */
-  async #ask<T>(
+  /** Calls a function of the request; what it promises has to come within the budget. */
+  #ask<T>(
     option: string,
     ask: RequestFunction<Req, T>,
     exchange: Exchange<Req>,
     context: RequestContext,
-  ): Promise<T> {
-    const failed = (what: string, cause?: unknown): SluiceError =>
-      new SluiceError(
-        'SLUICE_REQUEST_FUNCTION',
-        `Option \`${option}\` of limiter ${show(this.#limiter.name)} ${what}`,
-        { cause },
-      )
+  ): MaybePromise<T> {
     try {
       const value = ask(exchange.request, context)
-      if (!isThenable(value)) return value
-      const { timeoutMs } = this.#limiter
-      return await within(Promise.resolve(value), timeoutMs, () =>
-        failed(`did not settle within ${timeoutMs} ms`),
+      return isThenable(value) ? this.#settled(option, value) : value
+    } catch (error) {
+      throw this.#failed(option, error)
+    }
+  }
+
+  async #settled<T>(option: string, promise: PromiseLike<T>): Promise<T> {
+    const { timeoutMs } = this.#limiter
+    try {
+      return await within(promise, timeoutMs, () =>
+        this.#misfit(option, `did not settle within ${timeoutMs} ms`),
       )
     } catch (error) {
-      throw error instanceof SluiceError ? error : failed('threw', error)
+      throw this.#failed(option, error)
     }
+  }
+
+  #failed(option: string, error: unknown): SluiceError {
+    return error instanceof SluiceError ? error : this.#misfit(option, 'threw', error)
+  }
+
+  #misfit(option: string, what: string, cause?: unknown): SluiceError {
+    const message = `Option \`${option}\` of limiter ${show(this.#limiter.name)} ${what}`
+    return new SluiceError('SLUICE_REQUEST_FUNCTION', message, { cause })
   }
 
   #planFrom(plan: unknown): string | undefined {
@@ -261,6 +240,16 @@ export class HttpLimiter<Req, Handler extends unknown[] = [Req], Res = unknown> 
   }
 }
 
+/**
+ * Writes the headers of all limiters that a request has passed, for a framework that has a response only after its
+ * handler ran.
+ * @param identity as in {@link Exchange.identity}
+ */
+export function writeHeaders(identity: object, fields: ResponseFields): void {
+  const record = knownRecordOf(identity)
+  if (record?.told) setHeaders(fields, record.parts, record.written, record.told)
+}
+
 /** {@link Exchange.onEnd} with one listener on the response for all limiters. */
 function onEnd(exchange: Exchange, record: RequestRecord, listener: (finished: boolean) => void): void {
   if (record.ends) {
@@ -273,9 +262,4 @@ function onEnd(exchange: Exchange, record: RequestRecord, listener: (finished: b
     record.ends = undefined
     for (const end of ends) end(finished)
   })
-}
-
-/** Promises of other libraries and realms too. */
-function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
-  return typeof (value as Promise<T> | undefined)?.then === 'function'
 }

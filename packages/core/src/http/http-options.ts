@@ -5,7 +5,7 @@ import { allLimiterOptions, type LimiterOptions } from '../limiter-options.js'
 import { isLimit, type Policy } from '../policy.js'
 import type { Extractor, MaybePromise, RequestContext } from './exchange.js'
 import { byIp } from './extractors.js'
-import { type HeaderSet, type HeaderWriter, type LegacyReset, resolveHeaderSets } from './headers.js'
+import { type HeaderField, type HeaderSet, type LegacyReset, resolveHeaderSets } from './headers.js'
 import { pickOptions } from './inherit.js'
 import { checkOnPlanError, type OnPlanError } from './plan-error.js'
 import { type Message, readMessage } from './refusal.js'
@@ -109,7 +109,7 @@ export interface ResolvedHttpOptions<Req, Handler extends unknown[], Res>
   readonly limit: RequestFunction<Req, number> | undefined
   readonly onPlanError: OnPlanError
   readonly preflight: 'skip' | 'count'
-  readonly writers: readonly HeaderWriter[]
+  readonly fields: readonly HeaderField[]
   readonly retryJitterMs: number
   readonly statusCode: number
   readonly message: Message | undefined
@@ -153,7 +153,7 @@ export function resolveHttpOptions<Req, Handler extends unknown[], Res>(
       throw badOption(name, options[name], 'nothing beside `onLimited`, which replies itself')
     }
   }
-  const writers = resolveHeaderSets(headers, legacyReset)
+  const fields = resolveHeaderSets(headers, legacyReset)
   const message = readMessage(options.message)
   const { plan, defaultPlan, skip, refundWhen, limit } = options
   const limiter = limiterFrom(options)
@@ -176,7 +176,7 @@ export function resolveHttpOptions<Req, Handler extends unknown[], Res>(
     refundWhen,
     limit: typeof limit === 'function' ? limit : undefined,
     preflight,
-    writers,
+    fields,
     retryJitterMs,
     statusCode,
     message,

@@ -53,8 +53,8 @@ export function httpReply(decision: Decision, options: HttpReplyOptions = {}): H
         headers[name] = value
       },
     },
-    [{ limiter: '', decision, writers: resolveHeaderSets(sets, legacyReset) }],
-    new Map(),
+    [{ limiter: '', decision, fields: resolveHeaderSets(sets, legacyReset) }],
+    {},
     decision,
   )
   if (decision.allowed) return { status: undefined, headers, body: '' }

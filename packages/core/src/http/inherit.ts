@@ -2,7 +2,15 @@ import { badOption } from '../errors.js'
 import { hash } from '../key.js'
 
 /** How and where a limiter counts, which one that is given has already. */
-export const countingOptions = ['store', 'timeoutMs', 'onStoreError', 'nodes', 'onEvent', 'logger'] as const
+export const countingOptions = [
+  'store',
+  'timeoutMs',
+  'onStoreError',
+  'nodes',
+  'denyStaleMs',
+  'onEvent',
+  'logger',
+] as const
 
 /** Who is counted, and what clients are told. */
 export const tellingOptions = [

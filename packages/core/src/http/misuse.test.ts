@@ -133,6 +133,18 @@ describe('a forwarded header while the framework trusts no proxy', () => {
     expect(asked).toHaveBeenCalledTimes(1)
   })
 
+  test('is looked for in the first hundred requests, and then in one of a hundred', async () => {
+    const limiter = await watch('looked for at times').makeAtStart()
+    const lookedAt: number[] = []
+    for (let request = 1; request <= 300; request++) {
+      const header = (name: string): undefined => {
+        if (name === 'x-forwarded-for') lookedAt.push(request)
+      }
+      await limiter.handle({ ...exchange(), header })
+    }
+    expect(lookedAt).toEqual([...Array.from({ length: 100 }, (_, i) => i + 1), 200, 300])
+  })
+
   test.each<[string, Partial<RateLimitOptions<unknown>>]>([
     ['a header', { key: byHeader('x-forwarded-for') }],
     ['the user', { key: byUser(() => 7) }],

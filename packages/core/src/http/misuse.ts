@@ -10,12 +10,16 @@ const maxNames = 1000
 
 const forwardingFields = ['X-Forwarded-For', 'Forwarded'] as const
 
+/** A proxy writes them into every request: the first requests tell, and then one of so many. */
+const lookedAt = 100
+
 /** Warns of likely mistakes in how a limiter is used, once of each. */
 export class Misuse {
   readonly #limiter: Limiter
   #justMade: boolean
   #trustKnown = false
   #trustsNoProxy = false
+  #addresses = 0
 
   /** @param made whether the limiter was made just now, with the middleware */
   constructor(limiter: Limiter, made: boolean) {
@@ -55,12 +59,14 @@ export class Misuse {
       }
     }
     if (!this.#trustsNoProxy) return
+    this.#addresses += 1
+    if (this.#addresses > lookedAt && this.#addresses % lookedAt !== 0) return
     const field = forwardingFields.find((name) => exchange.header(name.toLowerCase()) !== undefined)
     if (!field) return
     this.#trustsNoProxy = false
     this.#limiter.warn(
       'SLUICE_UNTRUSTED_FORWARDED_HEADER',
-      `a request came with ${field} while the framework trusts no proxy: if there is one, all of its clients are counted as one; tell the framework which proxies to trust (\`trust proxy\` of Express, \`proxy\` and \`maxIpsCount\` of Koa, \`trustProxy\` of Fastify)`,
+      `a request came with ${field} while the framework trusts no proxy: if there is one, all of its clients are counted as one; tell the framework which proxies to trust (\`trust proxy\` of Express, \`proxy\` and \`maxIpsCount\` of Koa, \`trustProxy\` of Fastify, \`address\` of @sluice/edge)`,
     )
   }
 

@@ -1,6 +1,7 @@
 import { badOption, refuseUnknownOptions } from '../errors.js'
 import type { Limiter } from '../limiter.js'
 import type { MaybePromise, RequestContext } from './exchange.js'
+import type { Context } from './request-context.js'
 
 /**
  * What becomes of a request when the function `plan` throws, rejects, or does not settle within `timeoutMs`:
@@ -66,17 +67,15 @@ export class KnownPlans {
    */
   async standIn(
     error: unknown,
-    context: RequestContext,
+    context: Context,
     keyOf: (context: RequestContext) => MaybePromise<string>,
   ): Promise<string | undefined> {
     if (typeof this.#onPlanError === 'object') return this.#onPlanError.plan
     if (this.#onPlanError === 'store-error') return this.#defaultPlan
     if (this.#onPlanError === 'throw') throw error
     let dependent = false
-    const planless: RequestContext = Object.defineProperty(Object.create(context), 'plan', {
-      get: () => {
-        dependent = true
-      },
+    const planless = context.withoutPlan(() => {
+      dependent = true
     })
     const key = await keyOf(planless)
     // A key that depends on the plan is another one without it, and may be somebody else's.

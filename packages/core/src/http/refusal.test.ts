@@ -27,6 +27,25 @@ test('a denial is problem details that name the denying policies', () => {
   })
 })
 
+test('names of any text make JSON all the same', () => {
+  const names = ['"quoted"', 'back\\slash', '{}', '']
+  const decision = denied({ policies: names.map((name) => ({ ...policies[0], name })) as PolicyDecision[] })
+  expect(JSON.parse(refuse(decision, 429, undefined, undefined).body)['violated-policies']).toEqual(names)
+})
+
+test('what a client accepts is its own, however many others came in between', () => {
+  const accepted = Array.from(
+    { length: 150 },
+    (_, i) => `${i % 2 ? 'text/html' : 'application/json'}, image/x-${i}`,
+  )
+  for (let time = 0; time < 2; time++) {
+    const types = accepted.map((accept) => refuse(denied(), 429, undefined, accept).contentType)
+    expect(types).toEqual(
+      accepted.map((_, i) => (i % 2 ? 'text/plain; charset=utf-8' : 'application/problem+json')),
+    )
+  }
+})
+
 test.each([
   ['one second', denied({ retryAfterMs: 1 }), 'Try again in 1 second.'],
   ['several', denied({ retryAfterMs: 61_000 }), 'Try again in 61 seconds.'],

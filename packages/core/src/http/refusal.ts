@@ -52,14 +52,11 @@ export function refuse(
   if (message) return { status, ...message, text }
   if (!acceptsJson(accept)) return { status, contentType: plainText, body: `${text}\n`, text }
   const denying = decision.policies.filter((policy) => !policy.allowed && !policy.shadow)
-  const problem = {
-    type: problemTypes + kind,
-    title,
-    status,
-    detail,
-    ...(denying.length > 0 && { 'violated-policies': denying.map((policy) => policy.name) }),
-  }
-  return { status, contentType: 'application/problem+json', body: JSON.stringify(problem), text }
+  const names = denying.map((policy) => policy.name)
+  // Of all this, only names may hold what JSON has to escape.
+  const violated = names.length > 0 ? `,"violated-policies":${JSON.stringify(names)}` : ''
+  const body = `{"type":"${problemTypes}${kind}","title":"${title}","status":${status},"detail":"${detail}"${violated}}`
+  return { status, contentType: 'application/problem+json', body, text }
 }
 
 function stringify(value: object): string | undefined {
@@ -78,9 +75,19 @@ function explain(decision: Decision): string {
     : `Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
 }
 
+/** Answers for the values of `Accept` seen last: few, and the same again and again. */
+const accepts = new Map<string, boolean>()
+const maxAccepts = 100
+
 function acceptsJson(accept: string | undefined): boolean {
   // A longer one is no browser's, and dear to read.
   if (accept === undefined || accept.length > 1024) return true
-  const negotiator = new Negotiator({ headers: { accept } })
-  return negotiator.mediaTypes(['application/problem+json', 'application/json']).length > 0
+  let json = accepts.get(accept)
+  if (json === undefined) {
+    const negotiator = new Negotiator({ headers: { accept } })
+    json = negotiator.mediaTypes(['application/problem+json', 'application/json']).length > 0
+    if (accepts.size >= maxAccepts) accepts.clear()
+    accepts.set(accept, json)
+  }
+  return json
 }

@@ -1,45 +1,54 @@
 import type { Decision, DecisionPart } from '../decision.js'
 import type { Exchange } from './exchange.js'
-import { type HeaderWriter, quotaHeaders, type ResponseHeader, retryAfterSeconds } from './headers.js'
+import {
+  type HeaderField,
+  joinFields,
+  quotaHeaders,
+  type ResponseHeader,
+  retryAfterSeconds,
+} from './headers.js'
 
 /** What one limiter decided of a request, and how it tells the client. */
 export interface RequestPart extends DecisionPart {
-  readonly writers: readonly HeaderWriter[]
+  readonly fields: readonly HeaderField[]
 }
 
 /** The headers of a response. */
-type ResponseFields = Pick<Exchange, 'responseHeader' | 'setResponseHeader'>
+export type ResponseFields = Pick<Exchange, 'responseHeader' | 'setResponseHeader'>
 
-/**
- * Writes the headers that the limiters on this request so far send, in all their sets.
- * @param written the fields as we last wrote them, so that members of others are kept when ours change
- */
+/** Fields as we last wrote them, by name, so that members of others are kept when ours change. */
+export type Written = Record<string, string>
+
+/** Writes the headers that the limiters on this request so far send, in all their sets. */
 export function setHeaders(
   exchange: ResponseFields,
   parts: readonly RequestPart[],
-  written: Map<string, string>,
+  written: Written,
   decision: Decision,
 ): void {
-  const writers = parts.flatMap((part) => part.writers)
-  // Policies come in the order of their limiters, some of which keep theirs to themselves.
-  const shown = parts.flatMap((part) => part.decision.policies.map(() => part.writers.length > 0))
-  const headers = quotaHeaders(
-    decision.policies.filter((_, i) => shown[i]),
-    writers,
-  )
+  const headers = headersOf(parts, decision)
   for (const header of headers) {
     const { name, value, list } = header
-    exchange.setResponseHeader(name, list ? merge(exchange, written.get(name), header) : value)
-    written.set(name, value)
+    exchange.setResponseHeader(name, list ? merge(exchange, written[name], header) : value)
+    written[name] = value
   }
-  const exposed = headers.map((header) => header.name)
   if (!decision.allowed) exchange.setResponseHeader('Cache-Control', 'no-store')
   const retryAfter = retryAfterSeconds(decision)
-  if (retryAfter !== undefined) {
-    exchange.setResponseHeader('Retry-After', String(retryAfter))
-    exposed.push('Retry-After')
-  }
-  if (exchange.responseHeader('access-control-allow-origin') !== undefined) expose(exchange, exposed)
+  if (retryAfter !== undefined) exchange.setResponseHeader('Retry-After', String(retryAfter))
+  if (exchange.responseHeader('access-control-allow-origin') === undefined) return
+  const exposed = headers.map((header) => header.name)
+  if (retryAfter !== undefined) exposed.push('Retry-After')
+  expose(exchange, exposed)
+}
+
+function headersOf(parts: readonly RequestPart[], { policies }: Decision): readonly ResponseHeader[] {
+  if (parts.length === 1) return quotaHeaders(policies, (parts[0] as RequestPart).fields)
+  // Policies come in the order of their limiters, some of which keep theirs to themselves.
+  const shown = parts.flatMap((part) => part.decision.policies.map(() => part.fields.length > 0))
+  return quotaHeaders(
+    policies.filter((_, i) => shown[i]),
+    joinFields(parts.map((part) => part.fields)),
+  )
 }
 
 /** Our members of a list field, in place of what we wrote before, beside those of others. */

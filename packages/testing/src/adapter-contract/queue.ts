@@ -46,7 +46,7 @@ export function queueTests(sites: Sites): void {
     })
 
     test('does not run handlers for pipelined requests whose client left', async () => {
-      const policy = { algorithm: 'leaky-bucket', limit: 20, window: '1s', queue: 9 } as const
+      const policy = { algorithm: 'leaky-bucket', limit: 5, window: '1s', queue: 9 } as const
       const limiter = sites.limiter(policy)
       const server = await sites.serve(({ rateLimit }) => ({ app: [rateLimit({ limiter })] }))
       const socket = net.connect(server.port, '127.0.0.1')
@@ -55,7 +55,9 @@ export function queueTests(sites: Sites): void {
       await until(async () => (await limiter.peek({ key: 'ip:127.0.0.1', cost: 0 })).remaining === 6)
       socket.destroy()
       expect(await sendTimes(server, 1)).toEqual([200])
-      expect(server.handled.map((decision) => decision?.delayMs)).toEqual([0, 200])
+      expect(server.handled).toHaveLength(2)
+      // Where a framework tells at once that a client left, the last place is free again.
+      expect([600, 800]).toContain(server.handled[1]?.delayMs)
     })
 
     test('whose queue is longer than clients wait is warned of', async () => {

@@ -20,8 +20,11 @@ export const headerSets: readonly HeaderSet[] = ['draft-8', 'draft-7', 'draft-6'
 /** Where the clock stands at first: on an edge of every window up to a day. */
 export const startUs = 20_000 * 86_400e6
 
-/** No store is too slow on a busy machine, and no warning is written but where a test looks for it. */
-const defaults = { timeoutMs: 10_000, logger: { warn: () => {} } }
+/**
+ * No store is too slow on a busy machine, and no warning is written but where a test looks for it. The clock of the store
+ * is moved by hand, which no memory of a denial could know.
+ */
+const defaults = { timeoutMs: 10_000, denyStaleMs: 0, logger: { warn: () => {} } }
 
 /** The sites of a test, whose limiters count in one store by one clock. */
 export class Sites {

@@ -89,7 +89,7 @@ export class StoreBench {
 
 /** Whether the numbers are whole and not negative, the wait fits the answer, and the time is this. */
 function isSound(
-  { allowed, retryUs, ...numbers }: Omit<Verdict, 'failed'>,
+  { allowed, retryUs, ...numbers }: ReturnType<typeof numbersOf>,
   atUs: number | undefined,
 ): boolean {
   return (

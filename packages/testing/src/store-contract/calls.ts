@@ -96,6 +96,14 @@ export function testCalls(bench: StoreBench): void {
       expect(await remaining('five', five)).toBe(expected.remaining)
     })
 
+    test('is denied until the least could pass', async () => {
+      await consumeOne('three', three, 3)
+      const { retryUs } = await consumeOne('three', three)
+      const denied = await consumeOne('three', three, 1, 3)
+      expect(denied).toMatchObject({ allowed: false, granted: 0 })
+      expect(denied.retryUs).toBeLessThanOrEqual(retryUs)
+    })
+
     test('with several checks is granted the same of each: what the tightest has', async () => {
       const granted = await consume(check('five', five, 1, 8), check('three', three, 1, 8))
       expect(granted).toMatchObject([

@@ -12,7 +12,7 @@ interface BlockState {
   readonly endUs: number
 }
 
-const block: Pick<AlgorithmDefinition<BlockRule, BlockState>, 'code' | 'step' | 'refund'> = {
+const block: Pick<AlgorithmDefinition<BlockRule, BlockState>, 'code' | 'step' | 'refund' | 'packing'> = {
   code: 'bk',
   step(state, nowUs, cost, { lengthUs }) {
     if (lengthUs > 0 && cost > 0) {
@@ -39,6 +39,12 @@ const block: Pick<AlgorithmDefinition<BlockRule, BlockState>, 'code' | 'step' | 
     }
   },
   refund: () => undefined,
+  packing: {
+    pack({ endUs }, { wide }, at) {
+      wide[at + 1] = endUs
+    },
+    unpack: ({ wide }, at) => ({ endUs: wide[at + 1] as number }),
+  },
 }
 
 /**
@@ -54,11 +60,16 @@ export function blockPolicy(lengthMs = 0): ResolvedPolicy {
     windowMs: lengthMs,
     burst: 1,
     shadow: false,
+    countsUnits: false,
     onStoreError: undefined,
+    reserve: undefined,
     keySuffix: `-:${block.code}`,
     step: block.step,
     refund: block.refund,
+    leaseUs: undefined,
+    packing: block.packing,
     rule: { burst: 1, lengthUs, wire: [lengthUs] } as Rule,
+    data: { block: lengthMs },
     wire: [block.code, 0, 1, lengthUs, 1, lengthUs],
     withLimit: () => policy,
     share: () => policy,

@@ -58,6 +58,14 @@ export const fixedWindow: AlgorithmDefinition<FixedWindowRule, FixedWindowState>
       next: allowed && cost > 0 ? { startUs, used } : undefined,
     }
   },
+  leaseUs: (resetUs) => resetUs,
+  packing: {
+    pack({ startUs, used }, { wide, narrow }, at) {
+      wide[at + 1] = startUs
+      narrow[2 * at] = used
+    },
+    unpack: ({ wide, narrow }, at) => ({ startUs: wide[at + 1] as number, used: narrow[2 * at] as number }),
+  },
   refund(state, nowUs, { units, atUs, resetUs }, { windowUs }) {
     if (!state || !isOpen(state, nowUs, windowUs)) return undefined
     if (state.startUs + windowUs !== atUs + resetUs) return undefined

@@ -1,6 +1,6 @@
 import type { AlgorithmDefinition } from '../algorithm.js'
 import { type BucketRule, resolveBurst } from '../bucket.js'
-import { type DebtState, refundDebt, stepDebt } from '../debt.js'
+import { type DebtState, packedDebt, refundDebt, stepDebt } from '../debt.js'
 
 /**
  * Generic cell rate algorithm (ITU-T I.371, virtual scheduling): keeps only the time at which the debt is paid, the
@@ -13,4 +13,6 @@ export const gcra: AlgorithmDefinition<BucketRule, DebtState> = {
   resolve: resolveBurst,
   step: stepDebt,
   refund: refundDebt,
+  leaseUs: () => Number.POSITIVE_INFINITY,
+  packing: packedDebt,
 }

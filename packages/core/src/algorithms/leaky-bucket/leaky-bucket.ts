@@ -2,7 +2,7 @@ import { badOption } from '../../errors.js'
 import type { AlgorithmDefinition } from '../algorithm.js'
 import { mulDiv } from '../arithmetic.js'
 import { type BucketRule, resolveBucket } from '../bucket.js'
-import { type DebtState, refundDebt, stepDebt } from '../debt.js'
+import { type DebtState, packedDebt, refundDebt, stepDebt } from '../debt.js'
 
 /** The options of `leaky-bucket`; at most one of them. */
 export interface LeakyBucketOptions {
@@ -49,6 +49,7 @@ export const leakyBucket: AlgorithmDefinition<BucketRule, DebtState> = {
     return { ...answer, delayUs: paidUs - nowUs + Math.ceil((steps - rule.stepsPerUnit) / rule.stepsPerUs) }
   },
   refund: (state, nowUs, charge, rule) => refundDebt(state, nowUs, charge, rule, true),
+  packing: packedDebt,
 }
 
 function isWhole(value: unknown, most: number): value is number {

@@ -1,10 +1,11 @@
 -- sliding-window-counter (sc)
 -- State: '<dI4I4' index of the window since the epoch, units of the previous and of the current window.
-local index = floor(now / window)
+local index = now / window
+index = index - index % 1
 local before, current = 0, 0
 if raw and #raw == 16 then
   local i, p, c = unpack('<dI4I4', raw)
-  if i % 1 == 0 and i >= index - 1 and i * window <= now + window and max(p, c) <= 1000000000 then
+  if i % 1 == 0 and i >= index - 1 and i * window <= now + window and p <= 1000000000 and c <= 1000000000 then
     if i < index then
       before = c
     else
@@ -15,44 +16,51 @@ end
 if charged_until then
   local charged = charged_until / window - 2
   if charged == index and current > 0 then
-    return pack('<dI4I4', index, before, max(0, current - cost))
+    state = pack('<dI4I4', index, before, current > cost and current - cost or 0)
   elseif charged == index - 1 and before > 0 then
-    return pack('<dI4I4', index, max(0, before - cost), current)
+    state = pack('<dI4I4', index, before > cost and before - cost or 0, current)
   end
-  return nil
-end
-current = min(current, limit)
-local previous = min(before, limit)
-local since = now - index * window
-local faded = muldiv(previous, max(0, since), window)
-local remaining = max(0, limit - current - previous + faded)
-local allowed = cost <= remaining
-if allowed then
-  current = current + cost
-  remaining = remaining - cost
-end
-local retry, replenish, reset = 0, 0, 0
-local units = remaining + 1
-for pass = 1, 2 do
-  local wait
-  if current + units <= limit then
-    wait = window - muldiv(limit - current - units, window, previous) - since
-  elseif units <= limit then
-    wait = 2 * window - muldiv(limit - units, window, current) - since
+else
+  local previous = before
+  if current > limit then
+    current = limit
   end
-  if pass == 1 then
-    replenish = wait or 0
-  else
-    retry = wait or -1
+  if previous > limit then
+    previous = limit
   end
-  if allowed then
-    break
+  local since = now - index * window
+  remaining = limit - current - previous
+  if previous > 0 and since > 0 then
+    remaining = remaining + muldiv(previous, since, window)
   end
-  units = cost
+  if remaining < 0 then
+    remaining = 0
+  end
+  allowed = cost <= remaining
+  if allowed and cost > 0 then
+    current = current + cost
+    remaining = remaining - cost
+    state = pack('<dI4I4', index, before, current)
+  end
+  -- When so many units fit: in this window, as the previous one fades; else in the next, as this one does.
+  local fits = remaining + 1
+  for pass = 1, allowed and 1 or 2 do
+    local wait
+    if current + fits <= limit then
+      wait = window - muldiv(limit - current - fits, window, previous) - since
+    elseif fits <= limit then
+      wait = 2 * window - muldiv(limit - fits, window, current) - since
+    end
+    if pass == 1 then
+      replenish = wait or 0
+    else
+      retry = wait or -1
+    end
+    fits = cost
+  end
+  if current > 0 then
+    reset = 2 * window - since
+  elseif previous > 0 then
+    reset = window - since
+  end
 end
-if current > 0 then
-  reset = 2 * window - since
-elseif previous > 0 then
-  reset = window - since
-end
-return allowed, remaining, retry, replenish, reset, 0, allowed and cost > 0 and pack('<dI4I4', index, before, current)

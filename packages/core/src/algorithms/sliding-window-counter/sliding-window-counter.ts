@@ -38,22 +38,30 @@ export const slidingWindowCounter: AlgorithmDefinition<CounterRule, CounterState
       current += cost
       remaining -= cost
     }
-    // First moment at which this many units fit: in this window once enough of the previous one has faded, else in
-    // the next one, where today's current count is the one that fades.
-    const waitUs = (units: number): number =>
-      current + units <= limit
-        ? windowUs - mulDiv(limit - current - units, windowUs, previous) - sinceUs
-        : 2 * windowUs - mulDiv(limit - units, windowUs, current) - sinceUs
+    const waits = { limit, windowUs, sinceUs, previous, current }
     return {
       allowed,
       remaining,
-      retryUs: allowed ? 0 : cost > limit ? -1 : waitUs(cost),
-      replenishUs: remaining < limit ? waitUs(remaining + 1) : 0,
+      retryUs: allowed ? 0 : cost > limit ? -1 : waitUs(cost, waits),
+      replenishUs: remaining < limit ? waitUs(remaining + 1, waits) : 0,
       resetUs: current > 0 ? 2 * windowUs - sinceUs : previous > 0 ? windowUs - sinceUs : 0,
       delayUs: 0,
       // The previous window as it was: a smaller limit in between must not forget units for a larger one.
       next: allowed && cost > 0 ? { index, previous: windows.previous, current } : undefined,
     }
+  },
+  leaseUs: (resetUs, { windowUs }) => resetUs - windowUs,
+  packing: {
+    pack({ index, previous, current }, { wide, narrow }, at) {
+      wide[at + 1] = index
+      narrow[2 * at] = previous
+      narrow[2 * at + 1] = current
+    },
+    unpack: ({ wide, narrow }, at) => ({
+      index: wide[at + 1] as number,
+      previous: narrow[2 * at] as number,
+      current: narrow[2 * at + 1] as number,
+    }),
   },
   refund(state, nowUs, { units, atUs, resetUs }, { windowUs }) {
     const { index, previous, current } = advance(state, nowUs, windowUs)
@@ -64,6 +72,24 @@ export const slidingWindowCounter: AlgorithmDefinition<CounterRule, CounterState
     }
     return undefined
   },
+}
+
+interface Waits {
+  readonly limit: number
+  readonly windowUs: number
+  readonly sinceUs: number
+  readonly previous: number
+  readonly current: number
+}
+
+/**
+ * First moment at which this many units fit: in this window once enough of the previous one has faded, else in the
+ * next one, where today's current count is the one that fades.
+ */
+function waitUs(units: number, { limit, windowUs, sinceUs, previous, current }: Waits): number {
+  return current + units <= limit
+    ? windowUs - mulDiv(limit - current - units, windowUs, previous) - sinceUs
+    : 2 * windowUs - mulDiv(limit - units, windowUs, current) - sinceUs
 }
 
 /** The windows as they stand now; time never runs backwards, and windows more than one ahead count as none. */

@@ -59,34 +59,28 @@ export const slidingWindowRing: AlgorithmDefinition<SlidingWindowRingRule, Slidi
     const ring = advance(state, nowUs, rule)
     const { slice } = ring
     let { counts } = ring
-    let used = counts.reduce((sum, count) => sum + count, 0)
+    let used = 0
+    for (let place = 0; place <= slices; place++) used += counts[place] as number
     const allowed = cost <= Math.max(0, limit - used)
     if (allowed && cost > 0) {
       counts = counts.with(slices, (counts[slices] as number) + cost)
       used += cost
     }
     const remaining = Math.max(0, limit - used)
-    // A slice stops counting when the slice after the next `slices` begins.
-    const endUs = (place: number): number => startUs(slice + place + 1, rule) - nowUs
-    const waitUs = (units: number): number => {
-      let left = used
-      return endUs(
-        counts.findIndex((count) => {
-          left -= count
-          return left + units <= limit
-        }),
-      )
-    }
+    const excess = used - limit
+    const resetUs = used > 0 ? endUs(slice, newest(counts), rule) - nowUs : 0
     return {
       allowed,
       remaining,
-      retryUs: allowed ? 0 : cost > limit ? -1 : waitUs(cost),
-      replenishUs: remaining < limit ? waitUs(remaining + 1) : 0,
-      resetUs: used > 0 ? endUs(counts.findLastIndex((count) => count > 0)) : 0,
+      retryUs: allowed ? 0 : cost > limit ? -1 : endUs(slice, freeing(counts, excess + cost), rule) - nowUs,
+      replenishUs:
+        remaining < limit ? endUs(slice, freeing(counts, excess + remaining + 1), rule) - nowUs : 0,
+      resetUs,
       delayUs: 0,
       next: allowed && cost > 0 ? { slice, counts } : undefined,
     }
   },
+  leaseUs: (resetUs, { windowUs }) => resetUs - windowUs,
   refund(state, nowUs, { units, atUs, resetUs }, rule) {
     const { slice, counts } = advance(state, nowUs, rule)
     const place = sliceOf(atUs + resetUs, rule) - slice - 1
@@ -103,6 +97,25 @@ function sliceOf(us: number, { slices, windowUs }: SlidingWindowRingRule): numbe
 function startUs(slice: number, { slices, windowUs }: SlidingWindowRingRule): number {
   const place = slice % slices
   return ((slice - place) / slices) * windowUs + windowUs - mulDiv(slices - place, windowUs, slices)
+}
+
+/** When the slice at a place of a ring stops counting: as the slice after the next `slices` begins. */
+function endUs(slice: number, place: number, rule: SlidingWindowRingRule): number {
+  return startUs(slice + place + 1, rule)
+}
+
+/** The place of the first slice that, with those before it, counts at least so many units. */
+function freeing(counts: readonly number[], units: number): number {
+  let place = 0
+  for (let left = units - (counts[0] as number); left > 0; left -= counts[place] as number) place += 1
+  return place
+}
+
+/** The place of the newest slice that counts anything; there is one. */
+function newest(counts: readonly number[]): number {
+  let place = counts.length - 1
+  while (counts[place] === 0) place -= 1
+  return place
 }
 
 /** The ring with the current slice as its newest, the slices that passed since at 0; time never runs backwards. */

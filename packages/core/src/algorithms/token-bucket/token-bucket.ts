@@ -21,23 +21,37 @@ export const tokenBucket: AlgorithmDefinition<BucketRule, TokenBucketState> = {
   options: ['burst'],
   resolve: resolveBurst,
   step(state, nowUs, cost, rule) {
-    const { burst, stepsPerUnit, stepsPerUs, fullSteps } = rule
+    const { burst, stepsPerUnit, fullSteps } = rule
     const { held, lastUs } = refill(state, nowUs, rule)
     let level = held
     const allowed = level >= cost * stepsPerUnit
     if (allowed) level -= cost * stepsPerUnit
     const remaining = Math.floor(level / stepsPerUnit)
-    const waitUs = (steps: number): number =>
-      steps > level ? lastUs - nowUs + Math.ceil((steps - level) / stepsPerUs) : 0
+    const aheadUs = lastUs - nowUs
     return {
       allowed,
       remaining,
-      retryUs: allowed ? 0 : cost > burst ? -1 : waitUs(cost * stepsPerUnit),
-      replenishUs: remaining < burst ? waitUs((remaining + 1) * stepsPerUnit) : 0,
-      resetUs: waitUs(fullSteps),
+      retryUs: allowed ? 0 : cost > burst ? -1 : aheadUs + refillUs(cost * stepsPerUnit - level, rule),
+      replenishUs: remaining < burst ? aheadUs + refillUs((remaining + 1) * stepsPerUnit - level, rule) : 0,
+      resetUs: level < fullSteps ? aheadUs + refillUs(fullSteps - level, rule) : 0,
       delayUs: 0,
       next: allowed && cost > 0 ? stateOf(level, lastUs, rule) : undefined,
     }
+  },
+  leaseUs: () => Number.POSITIVE_INFINITY,
+  packing: {
+    pack({ tokens, steps, lastUs, unit }, { wide, narrow }, at) {
+      wide[at + 1] = steps
+      wide[at + 2] = lastUs
+      narrow[2 * at] = tokens
+      narrow[2 * at + 1] = unit
+    },
+    unpack: ({ wide, narrow }, at) => ({
+      tokens: narrow[2 * at] as number,
+      steps: wide[at + 1] as number,
+      lastUs: wide[at + 2] as number,
+      unit: narrow[2 * at + 1] as number,
+    }),
   },
   refund(state, nowUs, { units, atUs, resetUs }, rule) {
     const { held, lastUs } = refill(state, nowUs, rule)
@@ -61,6 +75,11 @@ function refill(
   const elapsedUs = lastUs - state.lastUs
   const full = elapsedUs >= (fullSteps - level) / stepsPerUs
   return { held: full ? fullSteps : level + elapsedUs * stepsPerUs, lastUs }
+}
+
+/** How long so many steps take to refill. */
+function refillUs(steps: number, { stepsPerUs }: BucketRule): number {
+  return Math.ceil(steps / stepsPerUs)
 }
 
 function stateOf(level: number, lastUs: number, { stepsPerUnit, unit }: BucketRule): TokenBucketState {

@@ -1,0 +1,31 @@
+import { runWorker } from '../children.mjs'
+import { controls, kindOf, modes, peers, strict, threePolicies } from '../contestants/redis.mjs'
+import { inRounds } from '../rounds.mjs'
+
+const rowsOf = (names, program, { url, client }, ms) =>
+  names.map((name) => ({
+    name,
+    kind: kindOf(name),
+    async measure() {
+      await client.flushall()
+      return runWorker(program, { name, url, ms })
+    },
+  }))
+
+/** Redis CPU, commands and bytes of a decision. */
+export function measureRedisCost(redis, { quick }, onProgress) {
+  const names = Object.keys({ ...controls, ...strict, ...modes, ...threePolicies, ...peers })
+  return inRounds(rowsOf(names, 'redis-cost.mjs', redis, quick ? 60 : 350), quick ? 1 : 3, onProgress)
+}
+
+/** Commands for clients that are denied anyway. */
+export function measureDenials(redis, { quick }, onProgress) {
+  const names = ['gcra', 'gcra, deny cache', ...Object.keys(peers)]
+  return inRounds(rowsOf(names, 'denials.mjs', redis, quick ? 1000 : 4500), 1, onProgress)
+}
+
+/** Commands of a node that reserves. */
+export function measureReservation(redis, { quick }, onProgress) {
+  const names = Object.keys(modes).filter((name) => name.includes('reservation'))
+  return inRounds(rowsOf(names, 'reservation.mjs', redis, quick ? 500 : 2000), 1, onProgress)
+}

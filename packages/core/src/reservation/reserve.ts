@@ -1,0 +1,39 @@
+import { badOption, refuseUnknownOptions } from '../errors.js'
+
+/**
+ * Whether, and how, a process draws units ahead from a shared store, spends them in memory and gives back what it does
+ * not use. Windowed policies stay exact, since units end with the window or slice that they were charged in;
+ * `token-bucket` and `gcra` admit at most min(nodes x max, max(nodes, burst / 2)) more in any interval.
+ * `sliding-window-log` and `leaky-bucket` cannot lease. On a store of this process alone it has no effect.
+ */
+export type Reserve =
+  | boolean
+  | {
+      /** The most units that a process holds of a key: whole, 1 to 1,000,000. Default 50. */
+      max?: number
+      /** How long it holds them, in whole milliseconds, 1 to 3,600,000; never beyond the window. Default 5000. */
+      ttlMs?: number
+    }
+
+export const defaultMax = 50
+export const defaultTtlMs = 5000
+
+/** @throws SluiceError for a value that is no {@link Reserve} */
+export function checkReserve(reserve: unknown): void {
+  if (typeof reserve === 'boolean') return
+  if (typeof reserve !== 'object' || reserve === null || Array.isArray(reserve)) {
+    throw badOption('reserve', reserve, 'true, false, or an object such as { max: 50, ttlMs: 5000 }')
+  }
+  refuseUnknownOptions('reserve', reserve, ['max', 'ttlMs'])
+  const { max = defaultMax, ttlMs = defaultTtlMs } = reserve as Exclude<Reserve, boolean>
+  if (!isWholeUpTo(1_000_000, max)) {
+    throw badOption('reserve.max', max, 'a whole number from 1 to 1,000,000')
+  }
+  if (!isWholeUpTo(3_600_000, ttlMs)) {
+    throw badOption('reserve.ttlMs', ttlMs, 'whole milliseconds from 1 to 3,600,000')
+  }
+}
+
+function isWholeUpTo(most: number, value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most
+}

@@ -1,0 +1,1 @@
+export { RedisRestStore, type RedisRestStoreOptions } from './redis-rest-store.js'
