@@ -91,10 +91,6 @@ const faults: Readonly<Record<string, string>> = {
 
 /** Faults without a test, and why. */
 const exceptions: Readonly<Record<string, string>> = {
-  B85: 'there is no debt, and nothing but a lease takes what there is; leases come with reservation',
-  B122: 'comes with reservation',
-  B123: 'comes with reservation',
-  B125: 'comes with reservation',
   B128: 'there is no option that limits how many requests run at once',
   B130: 'there is no option that limits how many requests run at once',
 }

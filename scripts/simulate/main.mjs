@@ -17,7 +17,7 @@ if (!Number.isInteger(seed) || seed < 0) throw new Error(`--seed is ${values.see
 const { tiny } = values
 const sizes = tiny ? [1, 50] : [1, 4, 10, 50, 1000]
 const limits = tiny ? [100, 1000] : [100, 1000, 10_000, 100_000, 1_000_000]
-const requests = tiny ? 1000 : 60_000
+const requests = tiny ? 1000 : 40_000
 
 const grid = []
 for (const limit of limits) for (const nodes of sizes) grid.push(await gridRow(nodes, limit, seed, requests))

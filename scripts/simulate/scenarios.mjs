@@ -18,8 +18,11 @@ async function play(setting, traffic) {
 /** @param {World} world @param {number} load times the limit @param {number} ms */
 const sendFor = (world, load, ms) => world.send(Math.round((load * world.setting.limit * ms) / 60_000), ms)
 
-/** More than the whole bucket in half a second, when as much is held as will be. @param {World} world */
-const surge = (world) => world.send(Math.ceil(1.5 * world.setting.burst + world.setting.nodes), 500)
+/** More than the bucket and all leases have, within half a second. @param {World} world */
+function surge(world) {
+  const { burst, limit } = world.setting
+  return world.send(Math.ceil(burst + world.bound + limit / 120 + world.mostNodes), 500)
+}
 
 /** @param {World} world */
 const perRequest = (world) => world.calls / world.requests
@@ -34,6 +37,7 @@ export async function gridRow(nodes, limit, seed, most) {
   const setting = { nodes, limit, burst, seed }
   const bursts = await play(setting, (world) => world.send(burst, 100))
   const steady = []
+  let servedAtTwice = 0
   for (const load of loads) {
     const ms = Math.min(600_000, (most / (load * limit)) * 60_000)
     for (const denyCache of load > 1 ? [false, true] : [false]) {
@@ -41,7 +45,9 @@ export async function gridRow(nodes, limit, seed, most) {
         if (load > 1) await world.drain()
         await sendFor(world, load, ms)
       }
-      steady.push({ load, denyCache, world: await play({ ...setting, denyCache }, traffic) })
+      const world = await play({ ...setting, denyCache }, traffic)
+      steady.push({ load, denyCache, world })
+      if (load > 1) servedAtTwice = (world.admissions.length / limit) * (60_000 / ms)
     }
   }
   const surged = await play(setting, async (world) => {
@@ -55,10 +61,10 @@ export async function gridRow(nodes, limit, seed, most) {
     burst,
     burstAdmitted: bursts.admissions.length,
     calls: steady.map(({ world }) => perRequest(world)),
-    early: steady
-      .filter(({ denyCache }) => !denyCache)
-      .map(({ world }) => world.earlyDenials / world.requests),
+    burstHeld: bursts.mostHeld,
+    servedAtTwice,
     falseDenials: uncached.reduce((sum, world) => sum + world.falseDenials, 0),
+    longestWaitMs: Math.max(...uncached.map((world) => world.longestWaitMs)),
     beyond: Math.max(...uncached.map((world) => world.beyond)),
     bound: surged.bound,
   }
@@ -75,7 +81,7 @@ export async function callsRow(
   const world = await play(setting, async (running) => {
     await sendFor(running, 1, 1000)
     ;[calls, requests] = [running.calls, running.requests]
-    await sendFor(running, 1, 30_000)
+    await sendFor(running, 1, 15_000)
   })
   const perMax = ((world.calls - calls) / (world.requests - requests)) * max
   return { nodes, max, perMax, allowed: world.admissions.length / world.requests }
@@ -140,9 +146,8 @@ export async function hardshipRows(sizes, seed) {
         await traffic(running, nodes)
         await surge(running)
       })
-      const { beyond, bound, falseDenials } = world
-      const early = world.earlyDenials / world.requests
-      rows.push({ name, nodes, calls: perRequest(world), early, falseDenials, beyond, bound })
+      const { beyond, bound, falseDenials, longestWaitMs } = world
+      rows.push({ name, nodes, calls: perRequest(world), falseDenials, longestWaitMs, beyond, bound })
     }
   }
   return rows
@@ -166,7 +171,7 @@ export async function windowRows(sizes, seed) {
         await sendFor(running, 12, 20_000)
         await sendFor(running, 0.5, 20_000)
       })
-      const { mostInWindow, falseDenials } = world
+      const { mostInWindow, falseDenials, longestWaitMs } = world
       rows.push({
         algorithm,
         nodes,
@@ -174,6 +179,7 @@ export async function windowRows(sizes, seed) {
         calls: perRequest(world),
         mostInWindow,
         falseDenials,
+        longestWaitMs,
         bound: boundOf(limit),
       })
     }

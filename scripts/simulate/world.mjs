@@ -16,6 +16,9 @@ const { DenyCache } = await internal('deny-cache/deny-cache')
 const { Heartbeat } = await internal('heartbeat')
 
 const startUs = 1_800_000_000_000_000
+/** Messages take at least this, up to so much more, and now and then a long time more, in milliseconds. */
+const [leastMs, spreadMs, rareMs] = [0.2, 1, 20]
+export const longestCallMs = 2 * (leastMs + spreadMs + rareMs)
 /** No budget is spent in here: real timers would not keep the virtual time. */
 const timeoutMs = 600_000
 
@@ -40,10 +43,10 @@ export class World {
   requests = 0
   /** Denials while the store had units left. */
   falseDenials = 0
-  /** Denials while other processes held units. */
-  earlyDenials = 0
   /** The most units that were held, or on their way to processes, when somebody was denied. */
   mostHeld = 0
+  /** The longest that a request waited for its answer, in milliseconds. */
+  longestWaitMs = 0
   /** When units were admitted, by the store's clock, in microseconds. @type {number[]} */
   admissions = []
   /** The most processes at once. */
@@ -140,21 +143,23 @@ export class World {
     const node = this.nodes[/** @type {() => number} */ (this.choose)()]
     if (!node) return
     this.requests += 1
-    const cameUs = startUs + Math.floor(this.clock.nowMs * 1000)
+    const cameMs = this.clock.nowMs
+    const cameUs = startUs + Math.floor(cameMs * 1000)
     void node.store.consume(this.checks, this.options).then(([verdict]) => {
       if (!verdict) throw new Error('The store did not answer')
+      this.longestWaitMs = Math.max(this.longestWaitMs, this.clock.nowMs - cameMs)
       if (verdict.allowed) this.admissions.push(verdict.atUs)
       else if (verdict.remaining > 0 || (verdict.atUs < cameUs && !verdict.source)) this.falseDenials += 1
-      else this.#noteEarly()
+      else this.#noteHeld()
     })
     node.heartbeat?.beat(this.options)
     // What is held is spent at once; what waits goes on with the answer of the store.
     for (let turn = 0; turn < (this.setting.denyCache ? 5 : 1); turn++) await undefined
   }
 
-  #noteEarly() {
+  /** Takes note of what was held when somebody was denied for want of units in the store. */
+  #noteHeld() {
     const held = this.#heldNow() + this.#onTheWay
-    if (held > 0) this.earlyDenials += 1
     this.mostHeld = Math.max(this.mostHeld, held)
   }
 
@@ -205,8 +210,8 @@ export class World {
     }
   }
 
-  /** 0.2 to 1.2 ms one way, and now and then 20 more. */
+  /** The way of one message. */
   #delayMs() {
-    return 0.2 + this.random() + (this.random() < 0.01 ? 20 : 0)
+    return leastMs + spreadMs * this.random() + (this.random() < 0.01 ? rareMs : 0)
   }
 }

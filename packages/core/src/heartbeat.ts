@@ -78,18 +78,21 @@ export class Heartbeat {
 
   async #read(nowMs: number, options: ConsumeOptions): Promise<void> {
     const ageMs = nowMs - this.#countedAtMs
-    const units = ageMs < renewMs ? 0 : 1
-    const [verdict] = await this.#store.consume([{ ...this.#check, least: units, most: units }], options)
-    if (!verdict) return
     const former = ageMs < windowMs ? this.#last : undefined
-    // Counted twice for a moment, rather than not at all.
-    const twice = former && units > 0
-    this.#nodes = Math.max(1, presence.limit - verdict.remaining - (twice ? 1 : 0))
+    if (ageMs >= renewMs) {
+      // Counted twice for a moment, rather than not at all.
+      this.#last = await this.#take(1, options)
+      this.#countedAtMs = nowMs
+      if (former) await this.#takeOut(former)
+    }
+    const { remaining } = await this.#take(0, options)
+    this.#nodes = Math.max(1, presence.limit - remaining)
     this.#isSettled = former !== undefined
-    if (units === 0) return
-    this.#countedAtMs = nowMs
-    this.#last = verdict
-    if (twice) await this.#takeOut(former)
+  }
+
+  async #take(units: number, options: ConsumeOptions): Promise<Verdict> {
+    const verdicts = await this.#store.consume([{ ...this.#check, least: units, most: units }], options)
+    return verdicts[0] as Verdict
   }
 
   #takeOut({ atUs, resetUs }: Verdict): Promise<void> {

@@ -52,4 +52,18 @@ describe('a flood of clients that come once each', () => {
     // The 135,000 keys of the nine later rounds would take more than 100 bytes each, were they kept.
     expect((heaps.at(-1) as number) - (heaps[0] as number)).toBeLessThan(5_000_000)
   })
+
+  test('leaves no more of a long text than the key that was cut from it', async () => {
+    const store = new MemoryStore({ nowUs: manualClock().nowUs })
+    const before = heapBytes()
+    for (let i = 0; i < 200; i++) {
+      const header = `client-number-${i},${'x'.repeat(100_000)}`.split('').join('')
+      const owner = header.slice(0, header.indexOf(','))
+      const key = `1:{${owner}}:api:v`
+      await store.consume([{ key, owner, tail: '}:api:v', policy: visitor, least: 1, most: 1 }])
+    }
+    expect(store.size).toBe(200)
+    // All of the texts would take 20 MB.
+    expect(heapBytes() - before).toBeLessThan(5_000_000)
+  })
 })

@@ -1,6 +1,7 @@
 import { errorOf } from '../test/error-of.js'
 import { manualClock } from '../test/manual-clock.js'
 import { processClockUs } from './clock.js'
+import { Limiter } from './limiter.js'
 import { MemoryStore, type MemoryStoreOptions } from './memory-store.js'
 import { type Policy, resolvePolicy } from './policy.js'
 import type { Check } from './store.js'
@@ -125,6 +126,33 @@ describe('a MemoryStore', () => {
     expect(store.size).toBe(0)
     expect((await errorOf(() => store.consume([check('a')]))).code).toBe('SLUICE_CLOSED')
     expect((await errorOf(() => store.peek([check('a')]))).code).toBe('SLUICE_CLOSED')
+  })
+})
+
+describe('a limiter on a MemoryStore', () => {
+  it.each(['consume', 'peek'] as const)(
+    'asks its %s, also where that was replaced or inherited',
+    async (method) => {
+      class Deaf extends MemoryStore {
+        [method] = async (): Promise<never> => {
+          throw new Error('asked')
+        }
+      }
+      const replaced = new MemoryStore()
+      replaced[method] = new Deaf()[method]
+      for (const store of [replaced, new Deaf()]) {
+        const limiter = new Limiter({ store, limit: 1, window: '1m', logger: { warn: () => {} } })
+        expect(await limiter[method]({ key: 'a' })).toMatchObject({ reason: 'store-error', degraded: true })
+      }
+      const limiter = new Limiter({ store: new MemoryStore(), limit: 1, window: '1m' })
+      expect(await limiter[method]({ key: 'a' })).toMatchObject({ reason: 'ok', source: 'store' })
+    },
+  )
+
+  it('holds a key once that one call names twice', async () => {
+    const { store, check } = setUp(10)
+    await store.consume([check('a'), check('a')])
+    expect(store.size).toBe(1)
   })
 })
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -14,9 +15,6 @@ const nodeGlobals = [
   'setImmediate',
   'clearImmediate',
 ]
-
-/** Entries of packages that are a folder each. */
-const folders = ['cloudflare', 'cloudfront', 'feed', 'rest']
 
 /** A program for the edge, from the sources, and what it would need of Node.js. */
 export async function bundleForEdge(code: string): Promise<{ code: string; needs: string[] }> {
@@ -37,8 +35,8 @@ export async function bundleForEdge(code: string): Promise<{ code: string; needs
         setup({ onResolve }) {
           onResolve({ filter: /^@sluice\// }, ({ path }) => {
             const [, name, entry = 'index'] = path.split('/')
-            const file = folders.includes(entry) ? `${entry}/index` : entry
-            return { path: join(packages, `${name}/src/${file}.ts`) }
+            const source = join(packages, `${name}/src/${entry}`)
+            return { path: existsSync(source) ? `${source}/index.ts` : `${source}.ts` }
           })
           onResolve({ filter: /^[^.]/ }, ({ path }) => {
             if (!builtinModules.includes(path.replace(/^node:/, ''))) return undefined

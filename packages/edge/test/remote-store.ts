@@ -5,9 +5,9 @@ import { encodeCall, type Question } from '../src/cloudflare/wire.js'
 /** Sends text and resolves to what came back as JSON; what failed is thrown. */
 export type Ask = (path: string, headers: http.OutgoingHttpHeaders, body: string) => Promise<unknown>
 
-/** Few enough connections for many calls at once. */
+/** Few connections at once, each for one call: a kept one may be closed just as the next call sets out. */
 export function askOver(url: URL): { ask: Ask; close(): void } {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 32 })
+  const agent = new http.Agent({ maxSockets: 32 })
   const ask: Ask = (path, headers, body) =>
     new Promise((resolve, reject) => {
       const request = http.request(

@@ -8,13 +8,13 @@ export interface Workerd {
   stop(): Promise<void>
 }
 
-/** The newest date that the workerd in use knows would change by itself. */
+/** Fixed, so that a newer workerd behaves alike. */
 const compatibilityDate = '2026-07-01'
 
 /** Starts workerd with a program, by its name in this folder. */
 export async function startWorkerd(
   program: string,
-  options: Pick<MiniflareOptions & object, never> & Record<string, unknown> = {},
+  options: Readonly<Record<string, unknown>> = {},
 ): Promise<Workerd> {
   const { code } = await bundleForEdge(`export * from './${program}'; export { default } from './${program}'`)
   const miniflare = new Miniflare({

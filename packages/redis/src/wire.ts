@@ -170,38 +170,36 @@ export interface Reply {
   readonly verdicts: readonly (readonly Verdict[] | undefined)[]
 }
 
-const numbersPerVerdict = 5
+const verdictBytes = 40
 
 /** Reads the script's reply to a call of these groups. */
 export function decodeReply(reply: Uint8Array, groups: readonly Pick<SentGroup, 'group'>[]): Reply {
   const view = new DataView(reply.buffer, reply.byteOffset, reply.byteLength)
-  const number = (i: number): number => view.getFloat64(8 * i, true)
-  const atUs = number(0)
-  let at = 1
-  const verdicts = groups.map(({ group }) => {
+  const atUs = view.getFloat64(0, true)
+  const verdicts: (readonly Verdict[] | undefined)[] = []
+  let at = 8
+  for (const { group } of groups) {
     const { length } = group.parts
-    const isLate = length > 0 && number(at) === -1
-    const first = at
-    at += length * numbersPerVerdict
-    return isLate
-      ? undefined
-      : Array.from({ length }, (_, part) => verdictAt(first + part * numbersPerVerdict))
-  })
+    const isLate = length > 0 && view.getFloat64(at, true) === -1
+    const own: Verdict[] = []
+    for (let part = 0; part < length; part++, at += verdictBytes) own.push(verdictAt(view, at, atUs))
+    verdicts.push(isLate ? undefined : own)
+  }
   return { atUs, verdicts }
+}
 
-  function verdictAt(i: number): Verdict {
-    const outcome = number(i)
-    const allowed = outcome % 2 === 1
-    const wait = number(i + 2)
-    return {
-      allowed,
-      granted: Math.floor(outcome / 2),
-      remaining: number(i + 1),
-      retryUs: allowed ? 0 : wait,
-      replenishUs: number(i + 3),
-      resetUs: number(i + 4),
-      delayUs: allowed ? wait : 0,
-      atUs,
-    }
+function verdictAt(view: DataView, at: number, atUs: number): Verdict {
+  const outcome = view.getFloat64(at, true)
+  const allowed = outcome % 2 === 1
+  const waitUs = view.getFloat64(at + 16, true)
+  return {
+    allowed,
+    granted: Math.floor(outcome / 2),
+    remaining: view.getFloat64(at + 8, true),
+    retryUs: allowed ? 0 : waitUs,
+    replenishUs: view.getFloat64(at + 24, true),
+    resetUs: view.getFloat64(at + 32, true),
+    delayUs: allowed ? waitUs : 0,
+    atUs,
   }
 }

@@ -47,6 +47,15 @@ describe('departures', () => {
     expect(went).toBe(true)
   })
 
+  it('lets a request go though the timer of an earlier one was lost', async () => {
+    const { gone, wait, advance } = setUp()
+    jest.spyOn(globalThis, 'setTimeout').mockImplementationOnce(() => 0 as never)
+    wait('a', 10)
+    wait('b', 20)
+    await advance(20)
+    expect(gone).toEqual(['a', 'b'])
+  })
+
   it('lets those who leave go without a departure, and keeps the others in order', async () => {
     const { gone, wait, advance } = setUp()
     const first = wait('a', 10)

@@ -139,6 +139,7 @@ const event: fc.Arbitrary<Event> = fc.record({
 })
 
 const scenario = fc.record({
+  startMs: fc.nat(3000),
   nodes: fc.integer({ min: 1, max: 5 }),
   limit: fc.integer({ min: 5, max: 100 }),
   max: fc.constantFrom(1, 5, 10, 50),
@@ -150,7 +151,11 @@ type Scenario = typeof scenario extends fc.Arbitrary<infer T> ? T : never
 
 const runs = { numRuns: 20 * Number(process.env.SLUICE_TEST_SCALE ?? 1) }
 
-async function play(policy: Partial<Policy>, { nodes, limit, max, ttlMs, events, network }: Scenario) {
+async function play(
+  policy: Partial<Policy>,
+  { startMs, nodes, limit, max, ttlMs, events, network }: Scenario,
+) {
+  jest.setSystemTime(1_800_000_000_000 + startMs)
   const resolved = resolvePolicy({ limit, window: 1000, ...policy })
   const world = new World(resolved, nodes, { max, ttlMs: Math.min(ttlMs, resolved.windowMs) }, network)
   for (const { waitMs, node, count, cost, timeoutMs, ends } of events) {

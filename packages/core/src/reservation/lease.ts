@@ -1,26 +1,10 @@
-import type { Check, ConsumeOptions, Store, Verdict } from '../store.js'
+import type { Check, ConsumeOptions, Verdict } from '../store.js'
 import { Demand } from './demand.js'
 import { type Grant, Grants } from './grants.js'
+import type { LeaseHost } from './lease-host.js'
 import type { LeaseTerms } from './lease-terms.js'
+import { lackingVerdict, spentVerdict } from './lease-verdict.js'
 import { type Waiter, Waiters } from './waiters.js'
-
-/** What became of the units that leases charged: at any moment charged = admitted + held + returned + expired. */
-export interface LeaseTally {
-  charged: number
-  admitted: number
-  returned: number
-  expired: number
-}
-
-/** What a lease needs of its surroundings. */
-export interface LeaseHost {
-  readonly store: Store
-  readonly tally: LeaseTally
-  /** A monotonic clock in milliseconds. */
-  nowMs(): number
-  /** How many processes share the store; undefined while that is not known. */
-  nodes(): number | undefined
-}
 
 /**
  * How much of a lease may be left when more is asked for in the background: so little that each call draws nearly all
@@ -160,10 +144,7 @@ export class Lease {
       const nowMs = this.#host.nowMs()
       this.#leaveEnded(nowMs)
       if (answer) this.#answered(answer, sentMs, nowMs, asking)
-      // Whoever waited gets what was charged for it, also if its window has ended on the way.
-      for (const { cost, resolve } of this.#waiters.servedBy(this.#grants.units)) {
-        resolve(this.#spend(cost, nowMs))
-      }
+      this.#settle(asking, answer !== undefined && answer === this.#newest?.verdicts, nowMs)
       if (this.#dropped && !wasDropped) this.#expire(this.#grants.units)
       // Those who no longer wait, or wait for more than there was, leave more than it may hold.
       else if (!this.#ended) void this.#giveBack(this.#grants.units - this.#size)
@@ -185,6 +166,32 @@ export class Lease {
     // What others asked for, more or less than that, they may still get, or are told exactly.
     const same = asking.filter((other) => other.cost === cost)
     for (const waiter of this.#waiters.dismiss(same)) waiter.resolve(denied)
+  }
+
+  /**
+   * Serves those who wait, in their order, as far as it can. Those for whom the store was asked get what was charged
+   * for them, also if its window has ended on the way; with `denies` they are denied where that is too little.
+   */
+  #settle(asked: readonly Waiter[], denies: boolean, nowMs: number): void {
+    const known = new Set(asked)
+    for (const waiter of this.#waiters.list()) {
+      const isKnown = known.has(waiter)
+      if (!isKnown) this.#leaveEnded(nowMs)
+      const { cost, resolve } = waiter
+      const fits = cost <= this.#grants.units
+      const lacks = (i: number): boolean => this.#limits(i) && this.#left(i) < cost
+      if (!fits && !(denies && isKnown && this.checks.some((_, i) => lacks(i)))) return
+      this.#waiters.dismiss([waiter])
+      resolve(fits ? this.#spend(cost, nowMs) : this.#lacking(lacks))
+    }
+  }
+
+  /** What is told to one for whom the newest grant left too little. */
+  #lacking(lacks: (i: number) => boolean): readonly Verdict[] {
+    return (this.#newest as Grant).verdicts.map((verdict, i) => {
+      const told = this.#withHeld(verdict, i)
+      return lacks(i) ? lackingVerdict(told) : { ...told, granted: 0 }
+    })
   }
 
   #receive(verdicts: readonly Verdict[], granted: number, sentMs: number, nowMs: number): void {
@@ -211,21 +218,13 @@ export class Lease {
     this.#grants.take(cost)
     const { arrivedMs, verdicts } = this.#newest as Grant
     const elapsedUs = Math.floor((nowMs - arrivedMs) * 1000)
-    return verdicts.map((verdict, i): Verdict => {
-      const { allowed, retryUs, replenishUs, resetUs, atUs } = verdict
-      return {
-        source: 'lease',
-        allowed,
-        granted: verdict.granted > 0 ? cost : 0,
-        remaining:
-          (this.#remaining[i] as number) + (this.#check(i).policy.countsUnits ? this.#grants.units : 0),
-        retryUs: retryUs > 0 ? Math.max(1, retryUs - elapsedUs) : retryUs,
-        replenishUs: replenishUs > 0 ? Math.max(1, replenishUs - elapsedUs) : 0,
-        resetUs: Math.max(0, resetUs - elapsedUs),
-        delayUs: 0,
-        atUs: atUs + elapsedUs,
-      }
-    })
+    return verdicts.map((verdict, i) => spentVerdict(verdict, cost, this.#left(i), elapsedUs))
+  }
+
+  /** What the store had left at its last answer, and this process has. */
+  #left(i: number): number {
+    const remaining = this.#remaining[i] as number
+    return this.#check(i).policy.countsUnits ? remaining + this.#grants.units : remaining
   }
 
   #leaveEnded(nowMs: number): void {

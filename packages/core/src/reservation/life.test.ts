@@ -1,5 +1,6 @@
 import { pass, take, terms, warmUp } from '../../test/leasing.js'
 import { checksOf, SharedStore } from '../../test/shared-store.js'
+import type { Algorithm } from '../algorithms/index.js'
 import { type Policy, resolvePolicy } from '../policy.js'
 import type { Check } from '../store.js'
 import { Reservation } from './reservation.js'
@@ -104,4 +105,46 @@ test('a process that is killed leaves its lease charged, as if spent, until it a
   expect(await store.remaining(checks)).toBe(200 - 70 - stranded)
   await pass(60_000 - 700)
   expect(await store.remaining(checks)).toBe(200)
+})
+
+test.each<[Algorithm]>([
+  ['fixed-window'],
+  ['sliding-window-counter'],
+  ['sliding-window-ring'],
+  ['token-bucket'],
+  ['gcra'],
+])('a lease of %s draws nothing from a key in debt, to which it gives nothing B85', async (algorithm) => {
+  const large = checksFor({ algorithm, name: 'changed', limit: 10, window: '1h' })
+  const small = checksFor({ algorithm, name: 'changed', limit: 5, window: '1h' })
+  const other = process()
+  for (let i = 0; i < 10; i++) await take(other, large)
+  const [drawn] = await store.consume(small.map((check) => ({ ...check, least: 1, most: 5 })))
+  expect(drawn).toMatchObject({ allowed: false, granted: 0, remaining: 0 })
+  const reservation = process(1)
+  expect(await take(reservation, small)).toMatchObject({ allowed: false, granted: 0 })
+  expect(reservation.tally).toEqual({ charged: 0, admitted: 0, returned: 0, expired: 0 })
+  expect(await take(other, large)).toMatchObject({ allowed: false })
+})
+
+test('of a grant whose window ended on its way, those get their units for whom it was charged, and nobody else', async () => {
+  const reservation = process(1)
+  const checks = checksFor({ limit: 100, window: '60s' })
+  const outcomes: string[] = []
+  const ask = (name: string, lease = terms): void => {
+    void take(reservation, checks, lease).then(({ atUs }) =>
+      outcomes.push(`${name} at ${atUs / 1000 - Date.now()}`),
+    )
+  }
+  await warmUp(reservation, checks, 60)
+  while (reservation.held > 0) await take(reservation, checks)
+  await pass(60_000 - (Date.now() % 60_000) - 20)
+  store.outMs = store.backMs = () => 15
+  ask('before')
+  await pass(25)
+  ask('after')
+  await pass(100)
+  // 15 ms before its answer came it was charged, which for the second was in the next window.
+  expect(outcomes).toEqual(['before at -15', 'after at -15'])
+  expect(store.calls.filter(({ method }) => method === 'consume').length).toBeGreaterThan(1)
+  expect(await store.remaining(checks)).toBeLessThanOrEqual(99)
 })

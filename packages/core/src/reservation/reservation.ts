@@ -1,6 +1,7 @@
 import { CheckIndex } from '../check-index.js'
 import type { Check, ConsumeOptions, Refund, Store, Verdict } from '../store.js'
-import { Lease, type LeaseHost, type LeaseTally } from './lease.js'
+import { Lease } from './lease.js'
+import type { LeaseHost, LeaseTally } from './lease-host.js'
 
 /** The clock of leases: monotonic milliseconds, and a timer that keeps no process alive. */
 export interface LeaseClock {

@@ -47,19 +47,6 @@ export class Waiters {
     })
   }
 
-  /** Takes out the first of them, as many as so many units are enough for. */
-  servedBy(units: number): readonly Waiter[] {
-    const served: Waiter[] = []
-    let left = units
-    for (const waiter of this.#waiting) {
-      left -= waiter.cost
-      if (left < 0) break
-      served.push(waiter)
-      this.#remove(waiter)
-    }
-    return served
-  }
-
   /** Takes out those of these who still wait. */
   dismiss(waiters: readonly Waiter[]): readonly Waiter[] {
     return waiters.filter((waiter) => this.#remove(waiter))

@@ -45,8 +45,9 @@ export const leakyBucket: AlgorithmDefinition<BucketRule, DebtState> = {
     const answer = stepDebt(state, nowUs, cost, rule)
     if (!answer.next) return answer
     // It leaves with the last of the departures that it takes.
-    const { paidUs, steps } = answer.next
-    return { ...answer, delayUs: paidUs - nowUs + Math.ceil((steps - rule.stepsPerUnit) / rule.stepsPerUs) }
+    const { next, allowed, remaining, retryUs, replenishUs, resetUs } = answer
+    const delayUs = next.paidUs - nowUs + Math.ceil((next.steps - rule.stepsPerUnit) / rule.stepsPerUs)
+    return { allowed, remaining, retryUs, replenishUs, resetUs, delayUs, next }
   },
   refund: (state, nowUs, charge, rule) => refundDebt(state, nowUs, charge, rule, true),
   packing: packedDebt,
