@@ -386,8 +386,8 @@ local times, sums, intact = {}, {}, true -- of the entries that were read, by pl
 local function entry(i)
 if not times[i] then
 local element = call('lindex', key, i)
-if element and #element == 11 then
-times[i], sums[i] = unpack('<I7I4', element)
+if element and #element == 10 then
+times[i], sums[i] = unpack('<I7I3', element)
 else
 intact = false
 times[i], sums[i] = 0, 0
@@ -424,23 +424,23 @@ return time > charged
 end)
 local _, before = entry(from - 1)
 local _, sum = entry(to - 1)
-local there = (sum - before) % 4294967296
+local there = (sum - before) % 16777216
 local rest = there > cost and there - cost or 0
 local stay = search(from, to, function(_, upto)
-return (upto - before) % 4294967296 > rest
+return (upto - before) % 16777216 > rest
 end)
 local _, staying = entry(stay - 1)
 if from < to and intact and there <= 100000 then
 state = true
 edit = function()
 local later = {}
-if (staying - before) % 4294967296 < rest then
-later[1] = pack('<I7I4', charged, (before + rest) % 4294967296)
+if (staying - before) % 16777216 < rest then
+later[1] = pack('<I7I3', charged, (before + rest) % 16777216)
 end
 for _, element in ipairs(call('lrange', key, to, -1)) do
-if #element == 11 then
-local time, upto = unpack('<I7I4', element)
-later[#later + 1] = pack('<I7I4', time, (upto - there + rest) % 4294967296)
+if #element == 10 then
+local time, upto = unpack('<I7I3', element)
+later[#later + 1] = pack('<I7I3', time, (upto - there + rest) % 16777216)
 end
 end
 call('ltrim', key, 0, stay - 1)
@@ -465,7 +465,7 @@ end)
 local _, sum
 newest, sum = entry(last - 1)
 _, gone = entry(first - 1)
-used = (sum - gone) % 4294967296
+used = (sum - gone) % 16777216
 if not intact or used > 100000 then
 first, last, used = 1, 1, 0
 end
@@ -482,7 +482,7 @@ held, newest = used, newest > now and newest or now
 elseif used > 0 and last < size then
 local sum
 newest, sum = entry(size - 1)
-held, ending = (sum - gone) % 4294967296, size
+held, ending = (sum - gone) % 16777216, size
 end
 if used < limit then
 remaining = limit - used
@@ -492,7 +492,7 @@ for pass = 1, allowed and 1 or 2 do
 local wait = pass == 1 and 0 or -1
 if fits <= limit then
 local i = search(first, ending, function(_, sum)
-return held - (sum - gone) % 4294967296 + fits <= limit
+return held - (sum - gone) % 16777216 + fits <= limit
 end)
 local time = newest
 if i < ending then
@@ -515,17 +515,17 @@ state = true
 edit = function()
 if before == 0 then
 call('del', key)
-call('rpush', key, pack('<I7I4', 0, 0))
+call('rpush', key, pack('<I7I3', 0, 0))
 else
 if last < size then
 call('ltrim', key, 0, last - 1)
 end
 if first > 1 then
 call('ltrim', key, first - 1, -1)
-call('lset', key, 0, pack('<I7I4', 0, gone))
+call('lset', key, 0, pack('<I7I3', 0, gone))
 end
 end
-call('rpush', key, pack('<I7I4', newest, (gone + used) % 4294967296))
+call('rpush', key, pack('<I7I3', newest, (gone + used) % 16777216))
 end
 end
 end
@@ -782,4 +782,4 @@ end
 end
 return replies and reply .. table.concat(replies) or reply
 `
-export const scriptSha1: string = '6522cb662a43f6033050fd4c79f00c86cc6026f4'
+export const scriptSha1: string = 'd5b52a69b795c9e8d650fe73099badba629843da'

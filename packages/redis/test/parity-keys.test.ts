@@ -93,9 +93,9 @@ const lookalikes: Record<Algorithm, Raw[]> = {
     writeLog([0, 7], [nowUs, 6]),
     writeLog([0, 0], [nowUs + windowUs + 1, 7]),
     writeLog([0, 0], [nowUs - windowUs, 7]),
-    [Buffer.alloc(11), Buffer.alloc(11), Buffer.alloc(11)],
-    [Buffer.alloc(11, 0xff), Buffer.alloc(11, 0xff), Buffer.alloc(11, 0xff)],
-    [...writeLog([0, 0]), Buffer.alloc(12, 1)],
+    [Buffer.alloc(10), Buffer.alloc(10), Buffer.alloc(10)],
+    [Buffer.alloc(10, 0xff), Buffer.alloc(10, 0xff), Buffer.alloc(10, 0xff)],
+    [...writeLog([0, 0]), Buffer.alloc(11, 1)],
     [Buffer.from('an element of'), Buffer.from('somebody'), Buffer.from('else')],
   ],
   'sliding-window-ring': [

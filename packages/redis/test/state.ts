@@ -100,23 +100,26 @@ const decoders: Readonly<Record<string, Decoder>> = {
 /** The elements of a log as its Lua file says: a head, then the time of each entry and the units up to it. */
 export function writeLog(...elements: (readonly [timeUs: number, sum: number])[]): Buffer[] {
   return elements.map(([timeUs, sum]) => {
-    const element = Buffer.alloc(11)
+    const element = Buffer.alloc(10)
     element.writeUIntLE(timeUs % 2 ** 24, 0, 3)
     element.writeUInt32LE(Math.floor(timeUs / 2 ** 24), 3)
-    element.writeUInt32LE(sum, 7)
+    element.writeUIntLE(sum % 2 ** 24, 7, 3)
     return element
   })
 }
 
 function readLog(raw: readonly Buffer[]): (readonly [timeUs: number, units: number])[] {
   const elements = raw.map((element) => {
-    expectLength(element, 11)
-    return [Number(element.readBigUInt64LE(0) & 0xff_ffff_ffff_ffffn), element.readUInt32LE(7)] as const
+    expectLength(element, 10)
+    return [
+      Number(Buffer.concat([element, element]).readBigUInt64LE(0) & 0xff_ffff_ffff_ffffn),
+      element.readUIntLE(7, 3),
+    ] as const
   })
   if (elements[0]?.[0] !== 0) throw new Error('The head of a log must be 0 and the units before it.')
   return elements
     .slice(1)
-    .map(([timeUs, sum], i) => [timeUs, (sum - (elements[i] as [number, number])[1]) >>> 0])
+    .map(([timeUs, sum], i) => [timeUs, (sum - (elements[i] as [number, number])[1] + 2 ** 24) % 2 ** 24])
 }
 
 function expectLength(raw: Buffer, ...lengths: number[]): void {

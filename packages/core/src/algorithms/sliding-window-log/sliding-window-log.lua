@@ -1,6 +1,7 @@
 -- sliding-window-log (sl)
--- State: a list of '<I7I4'. The head is 0 and the units of the entries that were trimmed; each further element is the
--- time of an entry in us, never falling, and the units up to and including it. Sums are modulo 2^32.
+-- State: a list of '<I7I3'. The head is 0 and the units of the entries that were trimmed; each further element is the
+-- time of an entry in us, never falling, and the units up to and including it. Sums are modulo 2^24, far beyond what a
+-- log holds.
 local size = redis.pcall('llen', key)
 if type(size) == 'table' and not string.find(size.err, 'WRONGTYPE', 1, true) then
   call('llen', key) -- a refusal of the server's is no state: it fails the call
@@ -12,8 +13,8 @@ local times, sums, intact = {}, {}, true -- of the entries that were read, by pl
 local function entry(i)
   if not times[i] then
     local element = call('lindex', key, i)
-    if element and #element == 11 then
-      times[i], sums[i] = unpack('<I7I4', element)
+    if element and #element == 10 then
+      times[i], sums[i] = unpack('<I7I3', element)
     else
       intact = false
       times[i], sums[i] = 0, 0
@@ -52,24 +53,24 @@ if charged_until then
     end)
     local _, before = entry(from - 1)
     local _, sum = entry(to - 1)
-    local there = (sum - before) % 4294967296
+    local there = (sum - before) % 16777216
     -- Of the units of that moment these stay: the entries before `stay`, and what they lack to it in one more.
     local rest = there > cost and there - cost or 0
     local stay = search(from, to, function(_, upto)
-      return (upto - before) % 4294967296 > rest
+      return (upto - before) % 16777216 > rest
     end)
     local _, staying = entry(stay - 1)
     if from < to and intact and there <= 100000 then
       state = true
       edit = function()
         local later = {}
-        if (staying - before) % 4294967296 < rest then
-          later[1] = pack('<I7I4', charged, (before + rest) % 4294967296)
+        if (staying - before) % 16777216 < rest then
+          later[1] = pack('<I7I3', charged, (before + rest) % 16777216)
         end
         for _, element in ipairs(call('lrange', key, to, -1)) do
-          if #element == 11 then
-            local time, upto = unpack('<I7I4', element)
-            later[#later + 1] = pack('<I7I4', time, (upto - there + rest) % 4294967296)
+          if #element == 10 then
+            local time, upto = unpack('<I7I3', element)
+            later[#later + 1] = pack('<I7I3', time, (upto - there + rest) % 16777216)
           end
         end
         call('ltrim', key, 0, stay - 1)
@@ -95,7 +96,7 @@ else
     local _, sum
     newest, sum = entry(last - 1)
     _, gone = entry(first - 1)
-    used = (sum - gone) % 4294967296
+    used = (sum - gone) % 16777216
     if not intact or used > 100000 then
       first, last, used = 1, 1, 0
     end
@@ -113,7 +114,7 @@ else
     -- Entries ahead of the clock are gone after a charge; without one they count again before others have aged out.
     local sum
     newest, sum = entry(size - 1)
-    held, ending = (sum - gone) % 4294967296, size
+    held, ending = (sum - gone) % 16777216, size
   end
   if used < limit then
     remaining = limit - used
@@ -124,7 +125,7 @@ else
     if fits <= limit then
       -- When enough of the oldest entries have aged out.
       local i = search(first, ending, function(_, sum)
-        return held - (sum - gone) % 4294967296 + fits <= limit
+        return held - (sum - gone) % 16777216 + fits <= limit
       end)
       local time = newest
       if i < ending then
@@ -147,17 +148,17 @@ else
     edit = function()
       if before == 0 then
         call('del', key)
-        call('rpush', key, pack('<I7I4', 0, 0))
+        call('rpush', key, pack('<I7I3', 0, 0))
       else
         if last < size then
           call('ltrim', key, 0, last - 1)
         end
         if first > 1 then
           call('ltrim', key, first - 1, -1)
-          call('lset', key, 0, pack('<I7I4', 0, gone))
+          call('lset', key, 0, pack('<I7I3', 0, gone))
         end
       end
-      call('rpush', key, pack('<I7I4', newest, (gone + used) % 4294967296))
+      call('rpush', key, pack('<I7I3', newest, (gone + used) % 16777216))
     end
   end
 end
