@@ -14,6 +14,7 @@ import { withRedis } from './servers.mjs'
 const connections = 64
 const requests = 20_000
 const burst = 5000
+const budgetMs = 100
 
 if (process.argv[2]) await serve(process.argv[2])
 else await withRedis(report)
@@ -32,23 +33,32 @@ async function report({ client, version, url }) {
   )
 
   const store = new RedisStore(client)
-  const limiter = new Limiter({ store, name: 'burst', limit: 100, window: '1h', onStoreError: 'deny' })
-  for (const forget of [false, false, true, false, true]) {
+  const limiter = new Limiter({ store, name: 'burst', limit: 100_000, window: '1h', timeoutMs: 30_000 })
+  for (let i = 0; i < 5; i++) await decideAtOnce(limiter)
+  for (const forget of [false, true, false, true]) {
     if (forget) await client.script('FLUSH')
     await client.config('RESETSTAT')
-    const startMs = performance.now()
-    const decisions = await Promise.all(
-      Array.from({ length: burst }, (_, i) => limiter.consume({ key: `user:${i % 500}` })),
-    )
-    const tookMs = Math.round(performance.now() - startMs)
-    const decided = decisions.filter(({ degraded }) => !degraded).length
-    const when = forget ? ' after SCRIPT FLUSH' : ''
+    const cpu = process.cpuUsage()
+    const times = await decideAtOnce(limiter)
+    const { user, system } = process.cpuUsage(cpu)
+    const inTime = times.filter((ms) => ms <= budgetMs).length
     console.log(
-      `${burst} requests in one turn${when}: ${decided} decided, in ${await callsOf(client)} calls and ${tookMs} ms`,
+      `${burst} requests in one turn${forget ? ' after SCRIPT FLUSH' : ''}: ${inTime} decided within ${budgetMs} ms, the last after ${Math.round(Math.max(...times))} ms, in ${await callsOf(client)} calls and ${Math.round((user + system) / 1000)} ms of CPU`,
     )
   }
   await limiter.close()
   await store.close()
+}
+
+/** How long each of many requests took, all of which come in one turn. */
+function decideAtOnce(limiter) {
+  return Promise.all(
+    Array.from({ length: burst }, async (_, i) => {
+      const startMs = performance.now()
+      const { degraded } = await limiter.consume({ key: `user:${i % 500}` })
+      return degraded ? Number.POSITIVE_INFINITY : performance.now() - startMs
+    }),
+  )
 }
 
 /** Calls of the script since the counts were reset. */

@@ -48,10 +48,11 @@ class World {
   ask(place: number, cost: number, timeoutMs: number): void {
     const node = this.nodes[place % this.nodes.length] as Reservation
     const checks = this.checks.map((check) => ({ ...check, least: cost, most: cost }))
+    const askedMs = Date.now()
     this.open += 1
     void node
       .consume(checks, { timeoutMs, lease: this.#terms })
-      .then(([verdict]) => this.#note(verdict as Verdict, cost))
+      .then(([verdict]) => this.#note(verdict as Verdict, cost, askedMs))
       .catch((error) => {
         if (!['ECONNRESET', 'SLUICE_STORE_TIMEOUT'].includes(error.code ?? error.message))
           this.#faults.push(error)
@@ -86,10 +87,11 @@ class World {
     expect(this.#faults).toEqual([])
   }
 
-  #note({ allowed, remaining, atUs }: Verdict, cost: number): void {
+  #note({ allowed, remaining, atUs }: Verdict, cost: number, askedMs: number): void {
     // Nobody is denied what the store and the process had between them.
     if (!allowed) expect(remaining).toBeLessThan(cost)
-    else this.admissions.push({ atMs: atUs / 1000, units: cost })
+    // Who is served at once is so at that time; who waited, when the store was charged, and not before having asked.
+    else this.admissions.push({ atMs: Math.max(askedMs, atUs / 1000), units: cost })
   }
 }
 

@@ -28,8 +28,8 @@ export class Lease {
   #size = 1
   /** For how many processes that was reckoned. */
   #sizedFor: number | undefined
-  /** Whether the store had nothing to top up with. */
-  #dry = false
+  /** Whether the store failed when it was last asked: it is asked again when nothing is left. */
+  #failed = false
   readonly #waiters = new Waiters()
   #asking: Promise<void> | undefined
   /** Whether nobody asks any more: what is on its way goes to those who wait, and the rest is not kept. */
@@ -74,7 +74,7 @@ export class Lease {
     this.#leaveEnded(nowMs)
     if (this.#nodes !== this.#sizedFor) {
       this.#resize(nowMs)
-      void this.#giveBack(this.#grants.units - this.#size)
+      this.#leaveSurplus(nowMs)
     }
     if (this.#waiters.count > 0 || this.#grants.units < cost) {
       const answer = this.#waiters.wait(cost, options.timeoutMs, nowMs)
@@ -82,7 +82,7 @@ export class Lease {
       return answer
     }
     const verdicts = this.#spend(cost, nowMs)
-    if (this.#size > 1 && !this.#dry && this.#isLow) {
+    if (this.#size > 1 && !this.#failed && this.#isLow) {
       this.#resize(nowMs)
       if (this.#isLow) this.#start(options)
     }
@@ -129,25 +129,24 @@ export class Lease {
       const first = asking[0]
       this.#resize(sentMs)
       const least = first ? first.cost - this.#grants.units : 1
-      const most = Math.max(least, Math.max(this.#size, this.#waiters.units) - this.#grants.units)
+      const wanted = Math.max(this.#ended ? 0 : this.#size, this.#waiters.units)
+      const most = Math.max(least, wanted - this.#grants.units)
       const checks = this.checks.map((check) => ({ ...check, least, most }))
       const deadlineMs = asking.reduce((latest, waiter) => Math.max(latest, waiter.deadlineMs), 0)
       const timeoutMs = first ? Math.max(1, Math.ceil(deadlineMs - sentMs)) : options.timeoutMs
-      const wasDropped = this.#dropped
       let answer: readonly Verdict[] | undefined
       try {
         answer = await this.#host.store.consume(checks, { ...options, timeoutMs, lease: undefined })
       } catch (error) {
-        this.#dry = true
+        this.#failed = true
         for (const waiter of this.#waiters.dismiss(asking)) waiter.reject(error)
       }
       const nowMs = this.#host.nowMs()
       this.#leaveEnded(nowMs)
       if (answer) this.#answered(answer, sentMs, nowMs, asking)
       this.#settle(asking, answer !== undefined && answer === this.#newest?.verdicts, nowMs)
-      if (this.#dropped && !wasDropped) this.#expire(this.#grants.units)
-      // Those who no longer wait, or wait for more than there was, leave more than it may hold.
-      else if (!this.#ended) void this.#giveBack(this.#grants.units - this.#size)
+      if (this.#dropped) this.#expire(this.#grants.units)
+      else if (!this.#ended) this.#leaveSurplus(nowMs)
       else await this.#giveBack(this.#grants.units)
     } while (this.#waiters.count > 0)
     this.#asking = undefined
@@ -156,7 +155,7 @@ export class Lease {
   #answered(verdicts: readonly Verdict[], sentMs: number, nowMs: number, asking: readonly Waiter[]): void {
     const granted = Math.min(...verdicts.filter((_, i) => this.#limits(i)).map((verdict) => verdict.granted))
     this.#remaining = verdicts.map(({ remaining }) => remaining)
-    this.#dry = granted === 0
+    this.#failed = false
     if (granted > 0) {
       this.#receive(verdicts, granted, sentMs, nowMs)
       return
@@ -176,7 +175,7 @@ export class Lease {
     const known = new Set(asked)
     for (const waiter of this.#waiters.list()) {
       const isKnown = known.has(waiter)
-      if (!isKnown) this.#leaveEnded(nowMs)
+      if (!isKnown) this.#leaveSurplus(nowMs)
       const { cost, resolve } = waiter
       const fits = cost <= this.#grants.units
       const lacks = (i: number): boolean => this.#limits(i) && this.#left(i) < cost
@@ -225,6 +224,12 @@ export class Lease {
   #left(i: number): number {
     const remaining = this.#remaining[i] as number
     return this.#check(i).policy.countsUnits ? remaining + this.#grants.units : remaining
+  }
+
+  /** Parts with what may not be held: what was charged for those who left, and what has ended. */
+  #leaveSurplus(nowMs: number): void {
+    this.#leaveEnded(nowMs)
+    void this.#giveBack(this.#grants.units - this.#size)
   }
 
   #leaveEnded(nowMs: number): void {

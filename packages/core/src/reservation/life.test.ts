@@ -2,7 +2,7 @@ import { pass, take, terms, warmUp } from '../../test/leasing.js'
 import { checksOf, SharedStore } from '../../test/shared-store.js'
 import type { Algorithm } from '../algorithms/index.js'
 import { type Policy, resolvePolicy } from '../policy.js'
-import type { Check } from '../store.js'
+import type { Check, Verdict } from '../store.js'
 import { Reservation } from './reservation.js'
 
 let store: SharedStore
@@ -126,25 +126,32 @@ test.each<[Algorithm]>([
   expect(await take(other, large)).toMatchObject({ allowed: false })
 })
 
-test('of a grant whose window ended on its way, those get their units for whom it was charged, and nobody else', async () => {
+test('a grant whose window ended on its way serves those for whom it was charged, and nobody who came later', async () => {
   const reservation = process(1)
   const checks = checksFor({ limit: 100, window: '60s' })
-  const outcomes: string[] = []
-  const ask = (name: string, lease = terms): void => {
-    void take(reservation, checks, lease).then(({ atUs }) =>
-      outcomes.push(`${name} at ${atUs / 1000 - Date.now()}`),
+  const edgeMs = 1_800_000_060_000
+  const chargedMs = new Map<string, number>()
+  const ask = (name: string, cost: number, timeoutMs: number): void => {
+    const priced = checks.map((check) => ({ ...check, least: cost, most: cost }))
+    void reservation.consume(priced, { timeoutMs, lease: terms }).then(
+      ([verdict]) => chargedMs.set(name, (verdict as Verdict).atUs / 1000 - edgeMs),
+      () => chargedMs.set(name, Number.NaN),
     )
   }
-  await warmUp(reservation, checks, 60)
-  while (reservation.held > 0) await take(reservation, checks)
-  await pass(60_000 - (Date.now() % 60_000) - 20)
   store.outMs = store.backMs = () => 15
-  ask('before')
+  await pass(60_000 - 60)
+  ask('opens', 1, 1000)
+  await pass(40)
+  ask('stays', 2, 1000)
+  ask('leaves', 3, 20)
   await pass(25)
-  ask('after')
-  await pass(100)
-  // 15 ms before its answer came it was charged, which for the second was in the next window.
-  expect(outcomes).toEqual(['before at -15', 'after at -15'])
-  expect(store.calls.filter(({ method }) => method === 'consume').length).toBeGreaterThan(1)
-  expect(await store.remaining(checks)).toBeLessThanOrEqual(99)
+  ask('comes later', 1, 1000)
+  await pass(200)
+  expect(Object.fromEntries(chargedMs)).toEqual({
+    opens: -45,
+    leaves: Number.NaN,
+    stays: -5,
+    'comes later': 25,
+  })
+  expect(await store.remaining(checks)).toBe(99)
 })

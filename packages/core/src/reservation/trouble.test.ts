@@ -114,6 +114,8 @@ describe('while a call is on its way', () => {
 
   test('reset forgets the rest of what it brings', async () => {
     const process = await underWay()
+    // Overtakes it.
+    store.outMs = store.backMs = () => 1
     const reset = process.reservation.reset(
       checksFor(10_000).map(({ key }) => key),
       { timeoutMs: 100 },
