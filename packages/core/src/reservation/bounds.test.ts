@@ -88,8 +88,11 @@ class World {
   }
 
   #note({ allowed, remaining, atUs }: Verdict, cost: number, askedMs: number): void {
-    // Nobody is denied what the store and the process had between them.
-    if (!allowed) expect(remaining).toBeLessThan(cost)
+    // Nobody is denied what the store and the process had between them, since it was asked for.
+    if (!allowed) {
+      expect(remaining).toBeLessThan(cost)
+      expect(atUs / 1000).toBeGreaterThanOrEqual(askedMs)
+    }
     // Who is served at once is so at that time; who waited, when the store was charged, and not before having asked.
     else this.admissions.push({ atMs: Math.max(askedMs, atUs / 1000), units: cost })
   }

@@ -52,11 +52,6 @@ export class Lease {
     return this.#grants.units
   }
 
-  /** Whether the store is being asked. */
-  get isAsking(): boolean {
-    return this.#asking !== undefined
-  }
-
   /** How long units stay when nobody asks for them, in milliseconds. */
   get idleMs(): number {
     return this.#terms.ttlMs / 5

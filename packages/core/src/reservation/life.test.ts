@@ -139,19 +139,33 @@ test('a grant whose window ended on its way serves those for whom it was charged
     )
   }
   store.outMs = store.backMs = () => 15
-  await pass(60_000 - 60)
+  await pass(60_000 - 50)
   ask('opens', 1, 1000)
-  await pass(40)
+  await pass(20)
   ask('stays', 2, 1000)
-  ask('leaves', 3, 20)
-  await pass(25)
+  ask('leaves', 3, 30)
+  await pass(35)
   ask('comes later', 1, 1000)
   await pass(200)
   expect(Object.fromEntries(chargedMs)).toEqual({
-    opens: -45,
+    opens: -35,
     leaves: Number.NaN,
     stays: -5,
     'comes later': 25,
   })
   expect(await store.remaining(checks)).toBe(99)
+})
+
+test('a grant ends with its window however long the way from the store was', async () => {
+  const reservation = process(1)
+  const checks = checksFor({ limit: 1000, window: '60s' })
+  await pass(60_000 - 1200)
+  await warmUp(reservation, checks)
+  while (reservation.held > 0) await take(reservation, checks)
+  store.outMs = store.backMs = () => 40
+  void take(reservation, checks)
+  await pass(100)
+  expect(reservation.held).toBeGreaterThan(1)
+  await pass(1_800_000_060_000 + 20 - Date.now())
+  expect(reservation.held).toBe(0)
 })

@@ -113,7 +113,7 @@ export class Reservation implements Store {
     const nowMs = this.#clock.nowMs()
     let soonestMs = Number.POSITIVE_INFINITY
     this.#leases.keep((lease) => {
-      const idle = nowMs - lease.usedMs >= lease.idleMs && !lease.isAsking
+      const idle = nowMs - lease.usedMs >= lease.idleMs
       if (idle) void lease.giveBack()
       else soonestMs = Math.min(soonestMs, lease.idleMs)
       return !idle

@@ -4,7 +4,9 @@ import { badOption, refuseUnknownOptions } from '../errors.js'
  * Whether, and how, a process draws units ahead from a shared store, spends them in memory and gives back what it does
  * not use. Windowed policies stay exact, since units end with the window or slice that they were charged in;
  * `token-bucket` and `gcra` admit at most min(nodes x max, max(nodes, burst / 2)) more in any interval.
- * `sliding-window-log` and `leaky-bucket` cannot lease. On a store of this process alone it has no effect.
+ * `sliding-window-log` and `leaky-bucket` cannot lease. Where the limiter is not told the number of `nodes`, a process
+ * holds nothing for its first 2.5 s, in which the others learn of it; and a process that crashes leaves what it held
+ * charged, as if it had been spent. On a store of this process alone it has no effect.
  */
 export type Reserve =
   | boolean

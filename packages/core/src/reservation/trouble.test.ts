@@ -26,6 +26,27 @@ describe('a budget that is spent', () => {
     expect(process.reservation.held).toBe(1)
   })
 
+  test('leaves what was drawn for who left to nobody who came later, but for what may be held', async () => {
+    const process = new Process(store, checksFor(100), 'unknown')
+    store.outMs = store.backMs = () => 20
+    process.ask('first', 1)
+    await pass(5)
+    process.ask('stays', 2, 1000)
+    process.ask('leaves', 30, 50)
+    await pass(60)
+    for (let i = 0; i < 3; i++) process.ask(`later ${i}`)
+    await pass(15)
+    expect(process.outcomes).toEqual([
+      'first passes',
+      'leaves: SLUICE_STORE_TIMEOUT',
+      'stays passes',
+      'later 0 passes',
+    ])
+    await pass(40)
+    expect(process.outcomes.slice(4)).toEqual(['later 1 passes', 'later 2 passes'])
+    expect(process.reservation.tally).toEqual({ charged: 35, admitted: 6, returned: 29, expired: 0 })
+  })
+
   test('gives the call no longer than the last of those who wait', async () => {
     const process = new Process(store, checksFor(100))
     store.backMs = () => 1e6
@@ -64,11 +85,14 @@ describe('a store that fails', () => {
   test('is not told to those who are served from what is held', async () => {
     const process = await stocked(store, 5)
     store.fails = () => true
-    for (let i = 0; i < 5; i++) expect(await process.take()).toMatchObject({ allowed: true, source: 'lease' })
+    for (let i = 0; i < 5; i++) {
+      expect(await process.take()).toMatchObject({ allowed: true, source: 'lease' })
+      await pass(15)
+    }
+    // It is not asked again before it must be.
     expect(store.calls).toHaveLength(1)
-    process.ask('the next')
-    await pass(10)
     store.fails = () => false
+    process.ask('the next')
     await pass(20)
     expect(process.outcomes).toEqual(['the next passes'])
   })
@@ -101,13 +125,14 @@ describe('while a call is on its way', () => {
     expect(await store.remaining(checksFor(10_000))).toBe(10_000 - tally.admitted)
   })
 
-  test('a close keeps nothing of the calls that follow for those who still wait', async () => {
+  test('after a close the calls that follow ask for those who still wait, and for no more', async () => {
     const process = await underWay()
-    for (let i = 0; i < 7; i++) process.ask(`${i}`, 40)
+    process.ask('c', 30)
     const closing = process.reservation.close()
-    await pass(400)
+    await pass(100)
     await closing
-    expect(process.outcomes).toHaveLength(9)
+    expect(process.outcomes).toEqual(['a passes', 'b passes', 'c passes'])
+    expect(store.calls.findLast(({ method }) => method === 'consume')).toMatchObject({ least: 30, most: 30 })
     const { tally } = process.reservation
     expect(await store.remaining(checksFor(10_000))).toBe(10_000 - tally.admitted)
   })
