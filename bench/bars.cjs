@@ -220,11 +220,7 @@ const http = [
     better: /** @type {const} */ ('higher'),
     floor,
     aim,
-    of: (/** @type {Sections} */ { e }) =>
-      ratioOf(
-        figure(e[framework], mode, 'normal/perSecond'),
-        figure(e[framework], 'bare', 'normal/perSecond'),
-      ),
+    of: (/** @type {Sections} */ { e }) => figure(e[framework], mode, 'normal/ratio'),
   })),
   {
     section: 'e',
@@ -232,11 +228,7 @@ const http = [
     better: 'higher',
     floor: 0.95,
     aim: 0.95,
-    of: ({ e }) =>
-      ratioOf(
-        figure(e.express, 'deny cache', 'attack/perSecond'),
-        figure(e.express, 'constant 429', 'attack/perSecond'),
-      ),
+    of: ({ e }) => figure(e.express, 'deny cache', 'attack/ratio'),
   },
   {
     section: 'e',

@@ -23,7 +23,7 @@ export async function runWorker(program, task) {
  * Starts a program with a task, to talk to. `told()` resolves to its next message and rejects if it ends instead;
  * `stop()` ends it and resolves when it has gone.
  */
-export function startWorker(program, task) {
+export function startWorker(program, task = {}) {
   const stdio = ['ignore', 'ignore', 'pipe', 'ipc']
   const child = fork(join(here, 'workers', program), [JSON.stringify(task)], { stdio, env })
   const errors = textOf(child.stderr)

@@ -35,7 +35,9 @@ export function kindOf(name) {
 /** Options of ours for '/' and '/denied', or undefined. */
 function ownOptions(name, url) {
   if (!(name in own)) return undefined
-  const shared = name !== 'memory' && new RedisStore(new Redis(url))
+  // Several modes are served at once, and must not take each other for processes of their own limiter.
+  const prefix = name.replaceAll(' ', '-')
+  const shared = name !== 'memory' && new RedisStore(new Redis(url), { prefix })
   const options = own[name](shared)
   // Over HTTP a decision that had to wait for a busy machine is to be told from one that was not made.
   const common = { timeoutMs: 10_000, onStoreError: 'deny', ...options }

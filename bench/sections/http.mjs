@@ -1,109 +1,169 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { startWorker } from '../children.mjs'
 import { frameworks, kindOf, namesFor } from '../contestants/http.mjs'
-import { replyOf, startLoad } from '../http.mjs'
-import { inRounds } from '../rounds.mjs'
 import { serverCounts } from '../server-counts.mjs'
 import statistics from '../statistics.cjs'
 
 const connections = 64
-/** 95 of 100 requests come from clients that are denied. */
-const attack = [...Array(19).fill('/denied'), '/']
-const normal = ['/']
+/** The paths of the requests, in turn, and the control of each traffic. */
+const traffics = {
+  normal: { paths: ['/'], control: 'bare' },
+  // 95 of 100 requests come from clients that are denied.
+  attack: { paths: [...Array(19).fill('/denied'), '/'], control: 'constant 429' },
+}
+
+/**
+ * `generations`: times that all servers are started anew, since how code is compiled is the luck of a process;
+ * `warmUp`: requests before each traffic is measured, counted in requests so that code is as hot on a slow machine;
+ * `rounds`: short runs of each server in turn, of `requests`, so that a drift of the machine meets all alike; before each
+ * `lead` requests that do not count, since connections and leases go cold between the turns;
+ * `ms`: of an open loop.
+ */
+const long = { generations: 5, warmUp: 5000, rounds: 5, lead: 400, requests: 1600, ms: 600 }
+const short = { generations: 1, warmUp: 500, rounds: 2, lead: 0, requests: 200, ms: 100 }
 
 /** Throughput, latency and CPU of each framework's servers: { express: rows, koa: rows, fastify: rows }. */
 export async function measureHttp(redis, { quick }, onProgress) {
-  const load = startLoad()
-  const ms = quick ? 150 : 1000
+  const size = quick ? short : long
+  const load = startWorker('http-load.mjs')
+  const run = (port, traffic, more) => {
+    load.tell({ port, connections, paths: traffics[traffic].paths, ...more })
+    return load.told()
+  }
   const result = {}
   try {
     for (const framework in frameworks) {
-      const refusal = await refusalOf(framework, load)
-      const bare = []
-      const list = namesFor(framework).map((name) => ({
-        name,
-        kind: kindOf(name),
-        measure: () => measureServer({ framework, name, refusal }, redis, load, ms, bare),
-      }))
-      // The first sets the rate for the open loops of the others.
-      result[framework] = await inRounds(list, quick ? 1 : 3, (step) => onProgress(`${framework}, ${step}`))
+      const refusal = await refusalOf(framework, run)
+      const runs = new Map(namesFor(framework).map((name) => [name, []]))
+      const errors = new Map()
+      for (let generation = 0; generation < size.generations; generation++) {
+        onProgress(`${framework}, servers ${generation + 1} of ${size.generations}`)
+        const names = [...runs.keys()].filter((name) => !errors.has(name))
+        const tasks = names.map((name) => ({ framework, name, refusal, url: redis.url }))
+        await redis.client.flushall()
+        for (const { name, figures, error } of await measureTogether(tasks, redis.client, run, size)) {
+          if (error) errors.set(name, error.message)
+          else runs.get(name).push(figures)
+        }
+      }
+      result[framework] = [...runs].map(([name, measured]) => {
+        const row = { name, kind: kindOf(name) }
+        if (errors.has(name)) return { ...row, error: errors.get(name) }
+        return { ...row, figures: statistics.figuresOf(measured) }
+      })
     }
   } finally {
-    load.stop()
+    await load.stop()
   }
   return result
 }
 
 async function start(task) {
-  const server = startWorker('http-server.mjs', task)
-  const port = await server.told()
+  const worker = startWorker('http-server.mjs', task)
+  const port = await worker.told()
   const cpuUs = () => {
-    server.tell('cpu')
-    return server.told()
+    worker.tell('cpu')
+    return worker.told()
   }
-  return { port, cpuUs, stop: server.stop }
+  return { name: task.name, port, cpuUs, stop: worker.stop }
 }
 
-/** What ours answers to a client that it denies, for the constant server to repeat. */
-async function refusalOf(framework, load) {
+/** What ours answers to a client that it denies, for the constant server to repeat: without what Node.js adds itself. */
+async function refusalOf(framework, run) {
   const server = await start({ framework, name: 'memory' })
   try {
-    await load.run({ port: server.port, connections: 1, ms: 20, paths: ['/denied'] })
-    const refusal = await replyOf({ port: server.port, path: '/denied' })
-    if (refusal.status !== 429) throw new Error(`${framework} answered ${refusal.status}, not 429`)
-    return refusal
+    await run(server.port, 'attack', { total: 20 * connections })
+    const sent = request({
+      port: server.port,
+      path: '/denied',
+      host: '127.0.0.1',
+      localAddress: '127.0.1.1',
+    }).end()
+    const [response] = await once(sent, 'response')
+    if (response.statusCode !== 429) throw new Error(`${framework} answered ${response.statusCode}, not 429`)
+    const headers = {}
+    for (let i = 0; i < response.rawHeaders.length; i += 2) {
+      const name = response.rawHeaders[i]
+      if (!/^(?:date|connection|keep-alive|x-powered-by)$/i.test(name)) {
+        headers[name] = response.rawHeaders[i + 1]
+      }
+    }
+    return { headers, body: (await response.setEncoding('utf8').toArray()).join('') }
   } finally {
     await server.stop()
   }
 }
 
-/** `bare`: requests a second of the bare server so far, to which this run adds if it is that one. */
-async function measureServer(task, { url, client }, load, ms, bare) {
-  await client.flushall()
-  const server = await start({ ...task, url })
-  const run = (more) => load.run({ port: server.port, connections, ms, ...more })
-  try {
-    const closed = async (paths) => {
-      await run({ paths, ms: ms / 3 })
-      const cpu = await server.cpuUs()
-      const executed = await serverCounts(client)
-      const { counts, requests, ms: took } = await run({ paths })
-      const scripts = (await serverCounts(client)).scripts - executed.scripts
-      expect(task.name, paths, counts, requests)
-      const perSecond = (requests * 1000) / took
-      return {
-        perSecond,
-        cpuUs: ((await server.cpuUs()) - cpu) / requests,
-        perScript: scripts === 0 ? 0 : requests / scripts,
-      }
+/** Measures servers that are all up at once, each in turn: of each its `figures`, or the `error` with which it fell out. */
+async function measureTogether(tasks, client, run, size) {
+  const list = tasks.map((task) => ({
+    name: task.name,
+    task,
+    rounds: { normal: [], attack: [] },
+    figures: {},
+  }))
+  const each = async (measure, order = list) => {
+    for (const one of order) {
+      if (!one.error) await measure(one).catch((error) => Object.assign(one, { error }))
     }
-    const figures = {}
-    for (const [traffic, paths] of Object.entries({ normal, attack })) {
-      const { perSecond, cpuUs, perScript } = await closed(paths)
-      if (task.name === 'bare' && traffic === 'normal') bare.push(perSecond)
-      const { p50, p99 } = await run({ paths, rate: statistics.median(bare) / 2 })
-      Object.assign(
-        figures,
-        Object.fromEntries(
-          Object.entries({ perSecond, cpuUs, perScript, p50, p99 }).map(([what, value]) => [
-            `${traffic}/${what}`,
-            value,
-          ]),
-        ),
-      )
-    }
-    return figures
-  } finally {
-    await server.stop()
   }
+  try {
+    await each(async (one) => {
+      one.server = await start(one.task)
+    })
+    for (const traffic in traffics) {
+      await each(({ server }) => run(server.port, traffic, { total: size.warmUp }))
+      for (let round = 0; round < size.rounds; round++) {
+        await each(
+          async ({ name, server, rounds }) => {
+            if (size.lead > 0) await run(server.port, traffic, { total: size.lead })
+            rounds[traffic].push(await closedLoop(name, server, traffic, client, run, size.requests))
+          },
+          round % 2 ? [...list].reverse() : list,
+        )
+      }
+      const control = list.find(({ name }) => name === traffics[traffic].control)
+      await each(async ({ rounds, figures }) => {
+        for (const what of ['perSecond', 'cpuUs', 'perScript']) {
+          figures[`${traffic}/${what}`] = statistics.median(rounds[traffic].map((round) => round[what]))
+        }
+        figures[`${traffic}/ratio`] = statistics.median(
+          rounds[traffic].map(({ perSecond }, i) => perSecond / control.rounds[traffic][i].perSecond),
+        )
+      })
+    }
+    const rate = list.find(({ name }) => name === 'bare').figures['normal/perSecond'] / 2
+    for (const traffic in traffics) {
+      await each(async ({ server, figures }) => {
+        const { p50, p99 } = await run(server.port, traffic, { ms: size.ms, rate })
+        Object.assign(figures, { [`${traffic}/p50`]: p50, [`${traffic}/p99`]: p99 })
+      })
+    }
+  } finally {
+    for (const { server } of list) await server?.stop()
+  }
+  return list
+}
+
+/** One run in which each connection asks again when it was answered. */
+async function closedLoop(name, server, traffic, client, run, total) {
+  const before = await serverCounts(client)
+  const cpu = await server.cpuUs()
+  const { counts, requests, ms } = await run(server.port, traffic, { total })
+  const cpuUs = ((await server.cpuUs()) - cpu) / requests
+  const scripts = (await serverCounts(client)).scripts - before.scripts
+  expect(name, traffic, counts, requests)
+  return { perSecond: (requests * 1000) / ms, cpuUs, perScript: scripts === 0 ? 0 : requests / scripts }
 }
 
 /** A server that fails is none to compare with. */
-function expect(name, paths, counts, requests) {
+function expect(name, traffic, counts, requests) {
   const denied = counts['429'] ?? 0
   const others = requests - (counts['200'] ?? 0) - denied
-  const expected = paths === attack && name !== 'bare' ? 0.95 * requests : 0
+  const expected = traffic === 'attack' && name !== 'bare' ? 0.95 * requests : 0
   // Each client's first request passes, and a run may begin and end anywhere in the order of the paths.
-  if (others > 0 || Math.abs(denied - expected) > connections + attack.length) {
+  if (others > 0 || Math.abs(denied - expected) > connections + traffics.attack.paths.length) {
     throw new Error(`answered ${JSON.stringify(counts)} where ${Math.round(expected)} were to be denied`)
   }
 }

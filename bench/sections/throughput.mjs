@@ -10,7 +10,7 @@ export async function measureThroughput({ url, client }, { quick }, onProgress) 
     kind: kindOf(name),
     async measure() {
       await client.flushall()
-      return runWorker('throughput.mjs', { name, url, ms: quick ? 60 : 350 })
+      return runWorker('throughput.mjs', { name, url, warmUpMs: quick ? 100 : 2000, ms: quick ? 60 : 600 })
     },
   }))
   return inRounds(rows, quick ? 1 : 5, onProgress)

@@ -1,9 +1,9 @@
-// What a decision of one contestant costs Redis, and sends to it, by the way of asking. Task: { name, url, ms }.
+// What a decision of one contestant costs Redis, and sends to it, by the way of asking. Task: { name, url, warmUpMs, ms }.
 import { Redis } from 'ioredis'
 import { contestants } from '../contestants/redis.mjs'
 import { serverCounts } from '../server-counts.mjs'
 
-const { name, url, ms } = JSON.parse(process.argv[2])
+const { name, url, warmUpMs, ms } = JSON.parse(process.argv[2])
 const limit = name === 'sliding-window-log' ? 100_000 : 100_000_000
 const keys = Array.from({ length: 10_000 }, (_, i) => `ip:10.0.${i >> 8}.${i & 255}`)
 
@@ -28,7 +28,8 @@ async function run(askers, callers, forMs) {
 }
 
 async function measure(askers, callers) {
-  await run(askers, callers, ms / 4)
+  // A server is asked in other portions while its client is still slow.
+  await run(askers, callers, warmUpMs)
   const before = await serverCounts(server)
   sent = 0
   const decisions = await run(askers, callers, ms)

@@ -117,6 +117,11 @@ export function badOption(option: string, value: unknown, mend: string): SluiceE
   return new SluiceError('SLUICE_BAD_OPTION', message, { path: [option] })
 }
 
+/** The error of a call whose budget is spent. */
+export function storeTimeout(timeoutMs: number): SluiceError {
+  return new SluiceError('SLUICE_STORE_TIMEOUT', `The store did not answer within ${timeoutMs} ms`)
+}
+
 /** Refuses option names that Sluice does not know: a misspelt `limt` must not become "no limit". */
 export function refuseUnknownOptions(what: string, options: object, known: readonly string[]): void {
   for (const option of Object.keys(options)) {

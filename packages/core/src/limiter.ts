@@ -7,10 +7,10 @@ import { type Decision, decideFrom, decideWithoutPolicy } from './decision.js'
 import { type Duration, parseDuration } from './duration.js'
 import { badOption, type ErrorCode, SluiceError, show } from './errors.js'
 import { asError } from './failure/as-error.js'
+import { checkVerdicts } from './failure/check-verdicts.js'
 import { Fallback, type Uncounted } from './failure/fallback.js'
 import { type GuardedStore, guardOf, type Watcher } from './failure/guarded-store.js'
 import { localStoreOf } from './failure/local-store.js'
-import { told } from './failure/told.js'
 import { encodeKey, encodeName } from './key.js'
 import type { Layers } from './layers.js'
 import { claimName, freeName } from './limiter-names.js'
@@ -21,7 +21,7 @@ import { PolicyChoice } from './policy-choice.js'
 import { attachReceipts, receiptsOf } from './receipt.js'
 import { Reporter } from './reporter.js'
 import { leaseTermsOf } from './reservation/lease-terms.js'
-import type { Check, ConsumeOptions, Refund, Store, Verdict } from './store.js'
+import type { ConsumeOptions, Refund, Store, Verdict } from './store.js'
 
 /** A request as {@link Limiter.consume} takes it. */
 export interface LimitRequest {
@@ -33,14 +33,6 @@ export interface LimitRequest {
   plan?: string
   /** Another limit for this request; for limiters of the short form that have a name. */
   limit?: number
-}
-
-/** A request, and what the store is asked for it. */
-interface Asked {
-  readonly uncounted: Uncounted
-  readonly failure: Error | undefined
-  readonly policies: readonly ResolvedPolicy[]
-  readonly checks: readonly Check[]
 }
 
 const lookForBlock = blockPolicy()
@@ -106,7 +98,7 @@ export class Limiter {
    * Decides a request and charges its cost to every policy, or to none if one denies.
    * @throws SluiceError for a key, cost, plan or limit that cannot be used; never because the request is denied
    */
-  async consume(request: LimitRequest): Promise<Decision> {
+  consume(request: LimitRequest): Promise<Decision> {
     return this.#decide(request, 'consume')
   }
 
@@ -120,7 +112,7 @@ export class Limiter {
   }
 
   /** Answers as {@link Limiter.consume} would, and charges nothing. */
-  async peek(request: LimitRequest): Promise<Decision> {
+  peek(request: LimitRequest): Promise<Decision> {
     return this.#decide(request, 'peek')
   }
 
@@ -235,7 +227,7 @@ export class Limiter {
   }
 
   /** @param failure why the store has nothing to count: it is only asked for a block */
-  #decide(request: LimitRequest, method: 'consume' | 'peek', failure?: Error): Decision | Promise<Decision> {
+  async #decide(request: LimitRequest, method: 'consume' | 'peek', failure?: Error): Promise<Decision> {
     this.#assertOpen()
     const { key, cost = 1, plan } = request ?? {}
     const owner = ownerOf(key)
@@ -247,41 +239,22 @@ export class Limiter {
     const { blocks } = this.#options
     if (policies.length === 0 && !blocks) return this.#uncounted(uncounted, failure)
     const checks = this.#checks.make(blocks ? [...policies, lookForBlock] : policies, owner, cost)
-    const asked = { uncounted, failure, policies, checks }
-    let verdicts: readonly Verdict[] | undefined
-    try {
-      verdicts = answerAtOnce(this.#store, method, checks, this.#consumeOptions)
-    } catch (thrown) {
-      return this.#unanswered(asked, thrown)
-    }
-    return verdicts ? this.#conclude(asked, verdicts) : this.#ask(asked)
-  }
-
-  async #ask(asked: Asked): Promise<Decision> {
-    const { uncounted, policies, checks } = asked
     let verdicts: readonly Verdict[]
     try {
-      verdicts = await this.#store[uncounted.method](checks, this.#optionsFor(policies))
-      if (!this.#guard) told(verdicts, checks.length)
+      verdicts =
+        answerAtOnce(this.#store, method, checks, this.#consumeOptions) ??
+        (await this.#store[method](checks, this.#optionsFor(policies)))
+      if (!this.#guard) checkVerdicts(verdicts, checks.length)
     } catch (thrown) {
-      return this.#unanswered(asked, thrown)
+      const error = asError(thrown)
+      this.#storeFailed(error)
+      return this.#uncounted(uncounted, error)
     }
     if (this.#counts) this.#layers?.heartbeat.beat(this.#consumeOptions)
-    return this.#conclude(asked, verdicts)
-  }
-
-  #unanswered({ uncounted }: Asked, thrown: unknown): Promise<Decision> {
-    const error = asError(thrown)
-    this.#storeFailed(error)
-    return this.#uncounted(uncounted, error)
-  }
-
-  #conclude(asked: Asked, verdicts: readonly Verdict[]): Decision | Promise<Decision> {
-    const { uncounted, failure, policies, checks } = asked
-    const blockedUs = this.#options.blocks ? (verdicts.at(-1) as Verdict).retryUs : 0
+    const blockedUs = blocks ? (verdicts.at(-1) as Verdict).retryUs : 0
     if (policies.length === 0 && blockedUs === 0) return this.#uncounted(uncounted, failure)
-    const decision = decideFrom(uncounted.subject, policies, verdicts, 'store', blockedUs)
-    if (uncounted.method === 'consume' && decision.allowed) {
+    const decision = decideFrom(subject, policies, verdicts, 'store', blockedUs)
+    if (method === 'consume' && decision.allowed) {
       attachReceipts(decision, [{ limiter: this, store: this.#store, checks, verdicts, spent: false }])
     }
     return this.report(decision)

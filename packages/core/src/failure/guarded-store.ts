@@ -1,10 +1,10 @@
-import { SluiceError, show, withoutCode } from '../errors.js'
+import { SluiceError, show, storeTimeout, withoutCode } from '../errors.js'
 import type { SluiceEvent } from '../events.js'
 import type { Reporter } from '../reporter.js'
 import type { Check, ConsumeOptions, Refund, Store, Verdict } from '../store.js'
 import { asError } from './as-error.js'
+import { checkVerdicts } from './check-verdicts.js'
 import { CircuitBreaker } from './circuit-breaker.js'
-import { told } from './told.js'
 import { within } from './within.js'
 
 /** A limiter that hears of its store going down and coming up. */
@@ -44,11 +44,11 @@ export class GuardedStore implements Store {
   }
 
   consume(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]> {
-    return this.#run(options, async () => told(await this.#store.consume(checks, options), checks.length))
+    return this.#run(options, () => this.#store.consume(checks, options), checks.length)
   }
 
   peek(checks: readonly Check[], options: ConsumeOptions): Promise<readonly Verdict[]> {
-    return this.#run(options, async () => told(await this.#store.peek(checks, options), checks.length))
+    return this.#run(options, () => this.#store.peek(checks, options), checks.length)
   }
 
   refund(refunds: readonly Refund[], options: ConsumeOptions): Promise<void> {
@@ -79,10 +79,11 @@ export class GuardedStore implements Store {
   }
 
   /**
+   * @param verdicts how many the answer has to have, if it is one of those
    * @throws SluiceError `SLUICE_STORE_DOWN` without a call while the breaker is open, `SLUICE_STORE_TIMEOUT` once the
    *   budget is spent; whatever the store throws
    */
-  async #run<T>({ timeoutMs }: ConsumeOptions, call: () => Promise<T>): Promise<T> {
+  async #run<T>({ timeoutMs }: ConsumeOptions, call: () => Promise<T>, verdicts?: number): Promise<T> {
     const startedMs = this.#breaker.enter(timeoutMs)
     if (startedMs === undefined) {
       const { cause } = this.#breaker
@@ -90,9 +91,8 @@ export class GuardedStore implements Store {
       throw new SluiceError('SLUICE_STORE_DOWN', `The store is down: ${why}`, { cause })
     }
     try {
-      const answer = await within(call(), timeoutMs, () => {
-        return new SluiceError('SLUICE_STORE_TIMEOUT', `The store did not answer within ${timeoutMs} ms`)
-      })
+      const answer = await within(call(), timeoutMs, () => storeTimeout(timeoutMs))
+      if (verdicts !== undefined) checkVerdicts(answer, verdicts)
       this.#breaker.succeeded(startedMs)
       return answer
     } catch (thrown) {

@@ -7,8 +7,15 @@ export function within<T>(promise: T | PromiseLike<T>, timeoutMs: number, late: 
     let timer = setTimeout(() => {
       timer = setTimeout(() => reject(late()), 0)
     }, timeoutMs)
-    Promise.resolve(promise)
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer))
+    Promise.resolve(promise).then(
+      (value) => {
+        clearTimeout(timer)
+        resolve(value)
+      },
+      (error) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
   })
 }

@@ -1,4 +1,4 @@
-import { SluiceError } from '../errors.js'
+import { storeTimeout } from '../errors.js'
 import { within } from '../failure/within.js'
 import type { Verdict } from '../store.js'
 
@@ -43,7 +43,7 @@ export class Waiters {
     })
     return within(answer, timeoutMs, () => {
       this.#remove(waiter)
-      return new SluiceError('SLUICE_STORE_TIMEOUT', `The store did not answer within ${timeoutMs} ms`)
+      return storeTimeout(timeoutMs)
     })
   }
 

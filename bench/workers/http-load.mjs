@@ -1,12 +1,7 @@
-// Sends requests over raw sockets, so that the generator costs less than what it measures. A child process of http.mjs:
-// takes { port, connections, clients, ms or total, rate, paths } and answers with what came back. Requests ask for the
-// `paths` in turn; a run lasts for `ms` or until `total` were answered.
+// Sends requests over raw sockets, so that the generator costs less than what it measures. Takes messages of
+// { port, connections, ms or total, rate, paths } and answers each with what came back. Requests ask for the `paths` in
+// turn; a run lasts for `ms` or until `total` were answered. Each connection is a client with an address of its own.
 import { connect } from 'node:net'
-
-/** Each connection is a client with an address of its own, as far as there are `clients`. */
-function clientAddress(i, clients) {
-  return `127.0.1.${1 + (i % clients)}`
-}
 
 const requestFor = (path) =>
   Buffer.from(
@@ -116,9 +111,9 @@ function openLoop(connections, { ms, rate, total = Math.floor((rate * ms) / 1000
 const quantile = (sorted, q) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]
 
 process.on('disconnect', () => process.exit())
-process.on('message', async ({ port, connections: count, clients = count, paths = ['/'], ...run }) => {
+process.on('message', async ({ port, connections: count, paths, ...run }) => {
   requests = paths.map(requestFor)
-  const connections = Array.from({ length: count }, (_, i) => new Connection(port, clientAddress(i, clients)))
+  const connections = Array.from({ length: count }, (_, i) => new Connection(port, `127.0.1.${1 + i}`))
   await Promise.all(connections.map(({ opened }) => opened))
   const {
     counts,
