@@ -80,7 +80,9 @@ const decoders: Readonly<Record<string, Decoder>> = {
   },
   sr: (raw) => {
     const counts = Array.from({ length: (raw.length - 8) / 4 }, (_, i) => raw.readUInt32LE(8 + 4 * i))
-    return { slice: raw.readDoubleLE(0), counts }
+    // Redis keeps all slices, memory those from the oldest that counts any: the newest alone if none does.
+    const oldest = counts.findIndex((count, i) => count > 0 || i === counts.length - 1)
+    return [raw.readDoubleLE(0), ...counts.slice(oldest)]
   },
   tb: (raw) => {
     expectLength(raw, 24)

@@ -1,3 +1,4 @@
+import { checkWhole } from '../check-whole.js'
 import { badOption } from '../errors.js'
 import type { PolicyNumbers, Rule } from './algorithm.js'
 import { gcd, MAX_EXACT } from './arithmetic.js'
@@ -53,8 +54,5 @@ export function resolveBucket(numbers: PolicyNumbers, burst: number, option: str
 /** Resolves a policy with the option `burst`. */
 export function resolveBurst(numbers: PolicyNumbers): BucketRule {
   const { burst = numbers.limit } = numbers.options
-  if (!Number.isInteger(burst) || (burst as number) < 1 || (burst as number) > 1e9) {
-    throw badOption('burst', burst, 'a whole number from 1 to 1,000,000,000')
-  }
-  return resolveBucket(numbers, burst as number, 'burst')
+  return resolveBucket(numbers, checkWhole('burst', burst, 1, 1e9), 'burst')
 }

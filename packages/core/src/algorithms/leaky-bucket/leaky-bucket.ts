@@ -1,3 +1,4 @@
+import { checkWhole } from '../../check-whole.js'
 import { badOption } from '../../errors.js'
 import type { AlgorithmDefinition } from '../algorithm.js'
 import { mulDiv } from '../arithmetic.js'
@@ -32,12 +33,11 @@ export const leakyBucket: AlgorithmDefinition<BucketRule, DebtState> = {
     if (queue !== undefined && numbers.options.maxWaitMs !== undefined) {
       throw badOption('queue', queue, 'either `queue` or `maxWaitMs`, not both')
     }
-    if (queue !== undefined && !isWhole(queue, maxQueue)) {
-      throw badOption('queue', queue, 'a whole number from 0 to 999,999,999')
-    }
-    if (!isWhole(maxWaitMs, 60_000))
-      throw badOption('maxWaitMs', maxWaitMs, 'whole milliseconds from 0 to 60,000')
-    const places = queue ?? Math.min(maxQueue, mulDiv(numbers.limit, maxWaitMs * 1000, numbers.windowUs))
+    const waitMs = checkWhole('maxWaitMs', maxWaitMs, 0, 60_000, 'whole milliseconds')
+    const places =
+      queue === undefined
+        ? Math.min(maxQueue, mulDiv(numbers.limit, waitMs * 1000, numbers.windowUs))
+        : checkWhole('queue', queue, 0, maxQueue)
     const rule = resolveBucket(numbers, places + 1, 'queue')
     return { ...rule, longestDelayUs: Math.ceil((places * rule.stepsPerUnit) / rule.stepsPerUs) }
   },
@@ -51,8 +51,4 @@ export const leakyBucket: AlgorithmDefinition<BucketRule, DebtState> = {
   },
   refund: (state, nowUs, charge, rule) => refundDebt(state, nowUs, charge, rule, true),
   packing: packedDebt,
-}
-
-function isWhole(value: unknown, most: number): value is number {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most
 }

@@ -64,6 +64,48 @@ test.each([2, 6, 30])(
   },
 )
 
+describe('a state holds the newest slice and the counts up to it, from the oldest slice that is in use', () => {
+  const policy = resolvePolicy({ algorithm: 'sliding-window-ring', limit: 100, window: '30s' })
+  const first = 1.8e9
+  const us = (slice: number): number => slice * 1e6
+  const charge = (state: unknown, slice: number, cost = 1): unknown =>
+    Object.freeze(policy.step(state, us(slice), cost, policy.rule).next)
+  const refund = (state: unknown, slice: number, units: number, of: number): unknown => {
+    const resetUs = us(of + 31) - us(of)
+    return Object.freeze(policy.refund(state, us(slice), { units, atUs: us(of), resetUs }, policy.rule))
+  }
+  /** Charges in slices after the first one, 1 unit in the first of them, 2 in the second and so on. */
+  const charged = (...slices: number[]): unknown =>
+    slices.reduce<unknown>((state, slice, i) => charge(state, first + slice, i + 1), undefined)
+
+  test.each<[string, unknown, readonly [slice: number, ...counts: number[]]]>([
+    ['one for a key that was used once', charged(0), [0, 1]],
+    ['one for a key that was used in one slice', charged(0, 0, 0), [0, 6]],
+    ['the slices between', charged(0, 1, 4), [4, 1, 2, 0, 0, 3]],
+    ['all slices of a window and the one before', charged(0, 30), [30, 1, ...Array(29).fill(0), 2]],
+    ['one once all others are over', charged(0, 1, 4, 100), [100, 4]],
+    ['none of a slice that is over', charged(0, 31), [31, 2]],
+    ['none of empty slices before the oldest', charged(0, 3, 31), [31, 2, ...Array(27).fill(0), 3]],
+    ['the newest of a clock that stepped back', charged(10, 4), [10, 3]],
+    ['one for a clock that stepped back by more than a window', charged(100, 4), [4, 2]],
+    ['less of a slice', refund(charged(0, 1), first + 1, 1, first + 1), [1, 1, 1]],
+    ['none of an oldest slice that was given back', refund(charged(0, 5), first + 5, 1, first), [5, 2]],
+    ['a newest slice that was given back', refund(charged(0, 1), first + 1, 2, first + 1), [1, 1, 0]],
+    ['zeros up to a refund', refund(charged(0, 1), first + 3, 1, first), [3, 2, 0, 0]],
+    ['a zero when all is given back', refund(charged(0), first + 9, 1, first), [9, 0]],
+    ['one after all was given back', charge(refund(charged(0), first, 1, first), first + 9), [9, 1]],
+  ])('%s', (_, state, [slice, ...counts]) => {
+    expect(state).toEqual([first + slice, ...counts])
+  })
+
+  test('a refund of nothing that counts changes nothing', () => {
+    expect(refund(charged(0), first + 31, 1, first)).toBeUndefined()
+    expect(refund(charged(5), first + 5, 1, first + 4)).toBeUndefined()
+    expect(refund(charged(5), first + 5, 1, first + 6)).toBeUndefined()
+    expect(refund(undefined, first, 1, first)).toBeUndefined()
+  })
+})
+
 test.each([1, 0, -2, 1001, 2.5, '30', Number.NaN, null])('refuses %p slices', (slices) => {
   const policy = {
     algorithm: 'sliding-window-ring' as const,

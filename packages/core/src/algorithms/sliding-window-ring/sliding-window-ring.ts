@@ -17,11 +17,11 @@ export interface SlidingWindowRingRule extends Rule {
   readonly slices: number
 }
 
-/** The newest slice since the epoch, and the units of it and of the `slices` before it, oldest first. */
-export interface SlidingWindowRingState {
-  readonly slice: number
-  readonly counts: readonly number[]
-}
+/**
+ * The newest slice since the epoch at a charge or refund, then the units of each from the oldest that counts any up to
+ * it: one array, as long as what is in use.
+ */
+export type SlidingWindowRingState = readonly [slice: number, ...counts: number[]]
 
 /**
  * Counts a sliding window in slices, the oldest one whole although only part of it is still inside: what it counts is
@@ -55,38 +55,56 @@ export const slidingWindowRing: AlgorithmDefinition<SlidingWindowRingRule, Slidi
     }
   },
   step(state, nowUs, cost, rule) {
-    const { limit, slices } = rule
-    const ring = advance(state, nowUs, rule)
-    const { slice } = ring
-    let { counts } = ring
+    const { limit } = rule
+    let ring = standing(state, nowUs, rule)
+    const slice = Math.max(ring[0], sliceOf(nowUs, rule))
+    let first = firstOf(ring, slice, rule)
     let used = 0
-    for (let place = 0; place <= slices; place++) used += counts[place] as number
+    for (let at = first; at < ring.length; at++) used += ring[at] as number
     const allowed = cost <= Math.max(0, limit - used)
-    if (allowed && cost > 0) {
-      counts = counts.with(slices, (counts[slices] as number) + cost)
+    const charged = allowed && cost > 0
+    if (charged) {
+      ring = advance(ring, first, slice, cost)
+      first = 1
       used += cost
     }
     const remaining = Math.max(0, limit - used)
     const excess = used - limit
-    const resetUs = used > 0 ? endUs(slice, newest(counts), rule) - nowUs : 0
     return {
       allowed,
       remaining,
-      retryUs: allowed ? 0 : cost > limit ? -1 : endUs(slice, freeing(counts, excess + cost), rule) - nowUs,
+      retryUs: allowed
+        ? 0
+        : cost > limit
+          ? -1
+          : endUs(ring, freeing(ring, first, excess + cost), rule) - nowUs,
       replenishUs:
-        remaining < limit ? endUs(slice, freeing(counts, excess + remaining + 1), rule) - nowUs : 0,
-      resetUs,
+        remaining < limit ? endUs(ring, freeing(ring, first, excess + remaining + 1), rule) - nowUs : 0,
+      resetUs: used > 0 ? endUs(ring, newest(ring), rule) - nowUs : 0,
       delayUs: 0,
-      next: allowed && cost > 0 ? { slice, counts } : undefined,
+      next: charged ? ring : undefined,
     }
   },
   leaseUs: (resetUs, { windowUs }) => resetUs - windowUs,
   refund(state, nowUs, { units, atUs, resetUs }, rule) {
-    const { slice, counts } = advance(state, nowUs, rule)
-    const place = sliceOf(atUs + resetUs, rule) - slice - 1
-    const count = counts[place] ?? 0
-    return count === 0 ? undefined : { slice, counts: counts.with(place, Math.max(0, count - units)) }
+    const ring = standing(state, nowUs, rule)
+    const slice = Math.max(ring[0], sliceOf(nowUs, rule))
+    const first = firstOf(ring, slice, rule)
+    const at = placeOf(ring, sliceOf(atUs + resetUs, rule) - rule.slices - 1)
+    const count = at < first ? 0 : (ring[at] ?? 0)
+    if (count === 0) return undefined
+    return advance(ring.with(at, Math.max(0, count - units)) as [number, ...number[]], first, slice, 0)
   },
+}
+
+type Ring = SlidingWindowRingState
+
+/** The ring of a key that was never used. */
+const unused: Ring = [0]
+
+/** The ring that counts now: time never runs backwards, and one of more than a window ahead is none. */
+function standing(state: Ring | undefined, nowUs: number, rule: SlidingWindowRingRule): Ring {
+  return state && startUs(state[0], rule) <= nowUs + rule.windowUs ? state : unused
 }
 
 function sliceOf(us: number, { slices, windowUs }: SlidingWindowRingRule): number {
@@ -99,37 +117,51 @@ function startUs(slice: number, { slices, windowUs }: SlidingWindowRingRule): nu
   return ((slice - place) / slices) * windowUs + windowUs - mulDiv(slices - place, windowUs, slices)
 }
 
-/** When the slice at a place of a ring stops counting: as the slice after the next `slices` begins. */
-function endUs(slice: number, place: number, rule: SlidingWindowRingRule): number {
-  return startUs(slice + place + 1, rule)
+/** The place of a slice in a ring, which may lie outside of it. */
+function placeOf(ring: Ring, slice: number): number {
+  return ring.length - 1 - (ring[0] - slice)
+}
+
+/** The place of the oldest slice that still counts when another one is the newest; the ring's length if none does. */
+function firstOf(ring: Ring, slice: number, { slices }: SlidingWindowRingRule): number {
+  return Math.min(ring.length, Math.max(1, placeOf(ring, slice - slices)))
+}
+
+/** When the slice at a place stops counting: as the slice after the next `slices` begins. */
+function endUs(ring: Ring, at: number, rule: SlidingWindowRingRule): number {
+  return startUs(ring[0] + 1 + at - ring.length + rule.slices + 1, rule)
 }
 
 /** The place of the first slice that, with those before it, counts at least so many units. */
-function freeing(counts: readonly number[], units: number): number {
-  let place = 0
-  for (let left = units - (counts[0] as number); left > 0; left -= counts[place] as number) place += 1
-  return place
+function freeing(ring: Ring, first: number, units: number): number {
+  let at = first
+  for (let left = units - (ring[at] as number); left > 0; left -= ring[at] as number) at += 1
+  return at
 }
 
 /** The place of the newest slice that counts anything; there is one. */
-function newest(counts: readonly number[]): number {
-  let place = counts.length - 1
-  while (counts[place] === 0) place -= 1
-  return place
+function newest(ring: Ring): number {
+  let at = ring.length - 1
+  while (ring[at] === 0) at -= 1
+  return at
 }
 
-/** The ring with the current slice as its newest, the slices that passed since at 0; time never runs backwards. */
-function advance(
-  state: SlidingWindowRingState | undefined,
-  nowUs: number,
-  rule: SlidingWindowRingRule,
-): SlidingWindowRingState {
-  const { slices, windowUs } = rule
-  const slice = sliceOf(nowUs, rule)
-  if (!state || state.slice < slice - slices || startUs(state.slice, rule) > nowUs + windowUs) {
-    return { slice, counts: Array<number>(slices + 1).fill(0) }
-  }
-  const passed = Math.max(0, slice - state.slice)
-  if (passed === 0) return state
-  return { slice, counts: [...state.counts.slice(passed), ...Array<number>(passed).fill(0)] }
+/** The ring from the first place that counts any units up to a slice, which is given more. */
+function advance(ring: Ring, first: number, slice: number, units: number): Ring {
+  let from = first
+  while (ring[from] === 0) from += 1
+  if (from === ring.length) return [slice, units]
+  const next = copyFrom(ring, from, slice - ring[0])
+  next[0] = slice
+  next[next.length - 1] = (next[next.length - 1] as number) + units
+  return next as [number, ...number[]]
+}
+
+/** Room for the slice, the counts from a place on, and a zero for each slice that has passed since. */
+function copyFrom(ring: Ring, from: number, passed: number): number[] {
+  if (passed === 0) return ring.slice(from - 1)
+  const kept = ring.length - from
+  const copy = new Array<number>(1 + kept + passed)
+  for (let i = 0; i < kept + passed; i++) copy[1 + i] = i < kept ? (ring[from + i] as number) : 0
+  return copy
 }
