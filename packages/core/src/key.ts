@@ -1,4 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2'
+import { base64Url } from './base64-url.js'
 
 const plain = /^[A-Za-z0-9_.:@-]{1,128}$/
 const utf8 = new TextEncoder()
@@ -37,11 +38,4 @@ function percentEncode(run: string): string {
     }
   }
   return encoded
-}
-
-function base64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
 }

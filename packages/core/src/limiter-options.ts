@@ -1,3 +1,5 @@
+import { checkLogger } from './check-logger.js'
+import { checkWhole } from './check-whole.js'
 import { badOption, refuseUnknownOptions } from './errors.js'
 import type { Logger, SluiceEvent } from './events.js'
 import { checkOnStoreError, type OnStoreError } from './failure/failure-mode.js'
@@ -114,21 +116,15 @@ export function resolveLimiterOptions(options: LimiterOptions & Partial<Policy>)
   const name = checkName('name', options.name === undefined ? 'default' : options.name)
   const source = readPolicies(options)
   if (typeof blocks !== 'boolean') throw badOption('blocks', blocks, 'true or false')
-  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > 60_000) {
-    throw badOption('timeoutMs', timeoutMs, 'whole milliseconds from 1 to 60,000')
-  }
+  checkWhole('timeoutMs', timeoutMs, 1, 60_000, 'whole milliseconds')
   checkOnStoreError(onStoreError)
-  if (nodes !== undefined && !(Number.isInteger(nodes) && nodes >= 1 && nodes <= 100_000)) {
-    throw badOption('nodes', nodes, 'a whole number of processes from 1 to 100,000')
-  }
-  if (!Number.isInteger(denyStaleMs) || denyStaleMs < 0 || denyStaleMs > 60_000) {
-    throw badOption('denyStaleMs', denyStaleMs, 'whole milliseconds from 0 to 60,000')
-  }
+  if (nodes !== undefined) checkWhole('nodes', nodes, 1, 100_000, 'a whole number of processes')
+  checkWhole('denyStaleMs', denyStaleMs, 0, 60_000, 'whole milliseconds')
   if (reserve !== undefined) checkReserve(reserve)
   for (const policies of source.plans?.values() ?? [source.policies]) leaseTermsOf(policies, reserve)
   if (onEvent !== undefined && typeof onEvent !== 'function')
     throw badOption('onEvent', onEvent, 'a function')
-  if (typeof logger?.warn !== 'function') throw badOption('logger', logger, 'an object with a method `warn`')
+  checkLogger(logger)
   if (store !== undefined && !isStore(store)) {
     throw badOption('store', store, 'a Store such as `new MemoryStore()` or `new RedisStore(client)`')
   }

@@ -1,3 +1,4 @@
+import { checkWhole } from './check-whole.js'
 import { type ClockUs, processClockUs } from './clock.js'
 import { decide, type Outcome } from './engine.js'
 import { badOption, refuseUnknownOptions, SluiceError } from './errors.js'
@@ -45,11 +46,8 @@ export class MemoryStore implements Store {
   constructor(options: MemoryStoreOptions = {}) {
     refuseUnknownOptions('MemoryStore', options, ['maxKeys', 'nowUs'])
     const { maxKeys = 100_000, nowUs = processClockUs } = options
-    if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > 1e7) {
-      throw badOption('maxKeys', maxKeys, 'a whole number from 1 to 10,000,000')
-    }
+    this.#maxKeys = checkWhole('maxKeys', maxKeys, 1, 1e7)
     if (typeof nowUs !== 'function') throw badOption('nowUs', nowUs, 'a function that returns microseconds')
-    this.#maxKeys = maxKeys
     this.#nowUs = nowUs
     this.#keys = new KeyTable(maxKeys)
   }

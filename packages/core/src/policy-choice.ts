@@ -1,5 +1,6 @@
 import { SluiceError, show } from './errors.js'
 import { isLimit, type ResolvedPolicy } from './policy.js'
+import { remembering } from './remembering.js'
 
 /** The policies of a limiter, as its options give them. */
 export interface PolicySource {
@@ -15,13 +16,15 @@ export class PolicyChoice {
   readonly #limiter: string
   readonly #source: PolicySource
   /** Where the limit may depend on the request: the policies by limit. */
-  readonly #byLimit: Map<number, readonly ResolvedPolicy[]> | undefined
+  readonly #byLimit: ((limit: number) => readonly ResolvedPolicy[]) | undefined
 
   /** @param limitVaries whether requests may bring a limit of their own */
   constructor(limiter: string, source: PolicySource, limitVaries: boolean) {
     this.#limiter = limiter
     this.#source = source
-    this.#byLimit = limitVaries ? new Map() : undefined
+    this.#byLimit = limitVaries
+      ? remembering(maxCachedLimits, (limit) => source.policies.map((policy) => policy.withLimit(limit)))
+      : undefined
   }
 
   /** Those of each plan. */
@@ -76,12 +79,6 @@ export class PolicyChoice {
         `The limit is ${show(limit)}. Expected a whole number from 0 to 1,000,000,000`,
       )
     }
-    let changed = this.#byLimit.get(limit)
-    if (!changed) {
-      changed = policies.map((policy) => policy.withLimit(limit))
-      if (this.#byLimit.size >= maxCachedLimits) this.#byLimit.clear()
-      this.#byLimit.set(limit, changed)
-    }
-    return changed
+    return this.#byLimit(limit)
   }
 }

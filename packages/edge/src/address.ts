@@ -1,5 +1,4 @@
-import { SluiceError, show } from '@sluice/core'
-import { checkWhole } from './check-whole.js'
+import { checkWhole, SluiceError, show } from '@sluice/core'
 
 /** Tells the address of a request's client, from what the runtime hands to a handler. */
 export type AddressFunction<Rest extends unknown[] = unknown[]> = (

@@ -2,6 +2,7 @@ import {
   badOption,
   type Check,
   type ConsumeOptions,
+  checkLogger,
   type Logger,
   type Refund,
   refuseUnknownOptions,
@@ -53,10 +54,7 @@ export class RedisStore implements Store {
     const { prefix, duplicate = true, logger = console } = options
     this.#prefix = checkPrefix(prefix)
     if (typeof duplicate !== 'boolean') throw badOption('duplicate', duplicate, 'true or false')
-    if (typeof logger?.warn !== 'function') {
-      throw badOption('logger', logger, 'an object with a method `warn`')
-    }
-    this.#logger = logger
+    this.#logger = checkLogger(logger)
     this.#connection = new Connection(client, duplicate)
     this.#decider = new Decider(this.#connection, this.#prefix)
   }

@@ -540,44 +540,42 @@ local turn = us / window
 return slices * (turn - turn % 1) + muldiv(slices, us % window, window)
 end
 local slice = slice_of(now)
-local counts, passed, used = {}, 0, 0
-if raw and #raw == 8 + 4 * size then
-local s = unpack('<d', raw)
-if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window then
-counts = { unpack('<' .. string.rep('I4', size), raw, 9) }
-counts[size + 1] = nil
-local sum = 0
-for i = 1, size do
-sum = sum + counts[i]
-end
-if sum > 1000000000 then
-counts = {}
-else
+local counts, base, passed, used = '', 9, 0, 0
+if raw and #raw == 12 + 4 * size then
+local s, sum = unpack('<dI4', raw)
+if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window and sum <= 1000000000 then
+counts = raw
 used = sum
 if slice > s then
 passed = slice - s
-for i = 1, passed do
-used = used - counts[i]
+base = 9 + 4 * passed
+local hit = string.find(raw, '[^%z]', 13)
+while hit and hit < base + 4 do
+hit = hit - (hit - 9) % 4
+used = used - unpack('<I4', raw, hit)
+hit = string.find(raw, '[^%z]', hit + 4)
 end
 else
 slice = s
 end
 end
 end
-end
+local last = #counts - 3
 local changed, units_there
 if charged_until then
 local place = slice_of(charged_until) - slice
-local held = place >= 1 and counts[place + passed] or 0
+local there = base + 4 * place
+local held = place >= 1 and there <= last and unpack('<I4', counts, there) or 0
 if held > 0 then
 changed, units_there = place, held > cost and held - cost or 0
+used = used - held + units_there
 end
 else
+local held = passed == 0 and last > 0 and unpack('<I4', counts, last) or 0
 allowed = cost <= limit - used or cost == 0
 if allowed and cost > 0 then
-local held = (counts[size + passed] or 0) + cost
+held = held + cost
 used = used + cost
-counts[size + passed] = held
 changed, units_there = size, held
 end
 if used < limit then
@@ -587,11 +585,16 @@ local fits = remaining + 1
 for pass = 1, allowed and 1 or 2 do
 local wait = pass == 1 and 0 or -1
 if fits <= limit then
-local freed, place = 0, 0
-repeat
-place = place + 1
-freed = freed + (counts[place + passed] or 0)
-until used - freed + fits <= limit
+local freed, place, hit = 0, size, string.find(counts, '[^%z]', base + 4)
+while hit and hit < base + 4 * size do
+hit = hit - (hit - 9) % 4
+freed = freed + unpack('<I4', counts, hit)
+if used - freed + fits <= limit then
+place = (hit - base) / 4
+break
+end
+hit = string.find(counts, '[^%z]', hit + 4)
+end
 wait = starts(slice + place) - now
 end
 if pass == 1 then
@@ -602,22 +605,24 @@ end
 fits = cost
 end
 if used > 0 then
-local place = size
-while (counts[place + passed] or 0) == 0 do
-place = place - 1
+local there = last
+while held == 0 and there > base + 4 and unpack('<I4', counts, there) == 0 do
+there = there - 4
 end
-reset = starts(slice + place) - now
+reset = starts(slice + (held > 0 and size or (there - base) / 4)) - now
 end
 end
 if changed then
-local held = string.rep('\\0', 4 * size)
-if counts[1] then
-held = string.sub(raw, 9 + 4 * passed) .. string.rep('\\0', 4 * passed)
+local rest
+if counts == '' then
+rest = string.rep('\\0', 4 * size)
+else
+rest = string.sub(counts, base + 4) .. string.rep('\\0', 4 * passed)
 end
-state = pack('<d', slice)
-.. string.sub(held, 1, 4 * changed - 4)
+state = pack('<dI4', slice, used)
+.. string.sub(rest, 1, 4 * changed - 4)
 .. pack('<I4', units_there)
-.. string.sub(held, 4 * changed + 1)
+.. string.sub(rest, 4 * changed + 1)
 end
 elseif code == 'tb' then
 local per_unit, per_us = n1, n2
@@ -782,4 +787,4 @@ end
 end
 return replies and reply .. table.concat(replies) or reply
 `
-export const scriptSha1: string = '1685dd970376489b0f6149f40732636aa8512ca2'
+export const scriptSha1: string = 'cb13b3a868678cfabc2a52c7edee8ddde57d4c3c'

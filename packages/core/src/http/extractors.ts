@@ -1,5 +1,7 @@
+import { checkWhole } from '../check-whole.js'
 import { badOption } from '../errors.js'
 import { hash } from '../key.js'
+import { remembering } from '../remembering.js'
 import { type Extractor, isThenable, type MaybePromise, type RequestContext } from './exchange.js'
 import { clientOf } from './ip.js'
 
@@ -16,16 +18,10 @@ export interface ByIpOptions {
 export function byIp(options: ByIpOptions = {}): Extractor {
   const ipv6Subnet = subnetOf(options)
   // Connections are kept open, and clients come back: reading an address costs more than all else that a key needs.
-  const known = new Map<string, string>()
+  const keyOf = remembering(maxKnown, (ip: string) => ipKey(ip, ipv6Subnet))
   return (_request, { ip }) => {
     if (ip === undefined) return undefined
-    let key = known.get(ip)
-    if (key === undefined) {
-      key = ipKey(ip, ipv6Subnet)
-      if (known.size >= maxKnown) known.clear()
-      if (ip.length <= longestKnown) known.set(ip, key)
-    }
-    return key
+    return ip.length <= longestKnown ? keyOf(ip) : ipKey(ip, ipv6Subnet)
   }
 }
 
@@ -37,10 +33,7 @@ const longestKnown = 64
 byIp.of = (ip: string | undefined, options: ByIpOptions = {}): string => ipKey(ip, subnetOf(options))
 
 function subnetOf({ ipv6Subnet = 64 }: ByIpOptions): number {
-  if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 1 || ipv6Subnet > 128) {
-    throw badOption('ipv6Subnet', ipv6Subnet, 'a whole number from 1 to 128')
-  }
-  return ipv6Subnet
+  return checkWhole('ipv6Subnet', ipv6Subnet, 1, 128)
 }
 
 /** The `ip:` key of an address; also what extractors that find nothing fall back to. No address at all is `ip:`. */

@@ -1,3 +1,4 @@
+import { checkWhole } from '../check-whole.js'
 import type { Decision } from '../decision.js'
 import { badOption, refuseUnknownOptions } from '../errors.js'
 import { Limiter } from '../limiter.js'
@@ -142,9 +143,7 @@ export function resolveHttpOptions<Req, Handler extends unknown[], Res>(
     throw badOption('cost', cost, 'a whole number from 0 to 1,000,000,000, or a function of the request')
   }
   checkStatusCode(statusCode)
-  if (!Number.isInteger(retryJitterMs) || retryJitterMs < 0 || retryJitterMs > 86_400_000) {
-    throw badOption('retryJitterMs', retryJitterMs, 'whole milliseconds from 0 to 86,400,000')
-  }
+  checkWhole('retryJitterMs', retryJitterMs, 0, 86_400_000, 'whole milliseconds')
   if (preflight !== 'skip' && preflight !== 'count') {
     throw badOption('preflight', preflight, "'skip' or 'count'")
   }

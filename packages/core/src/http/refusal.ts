@@ -1,6 +1,7 @@
 import Negotiator from 'negotiator'
 import type { Decision } from '../decision.js'
 import { badOption } from '../errors.js'
+import { remembering } from '../remembering.js'
 import { retryAfterSeconds } from './headers.js'
 
 /** The reply to a denied request, ready to be sent. */
@@ -76,18 +77,12 @@ function explain(decision: Decision): string {
 }
 
 /** Answers for the values of `Accept` seen last: few, and the same again and again. */
-const accepts = new Map<string, boolean>()
-const maxAccepts = 100
+const asksForJson = remembering(100, (accept: string) => {
+  const negotiator = new Negotiator({ headers: { accept } })
+  return negotiator.mediaTypes(['application/problem+json', 'application/json']).length > 0
+})
 
 function acceptsJson(accept: string | undefined): boolean {
   // A longer one is no browser's, and dear to read.
-  if (accept === undefined || accept.length > 1024) return true
-  let json = accepts.get(accept)
-  if (json === undefined) {
-    const negotiator = new Negotiator({ headers: { accept } })
-    json = negotiator.mediaTypes(['application/problem+json', 'application/json']).length > 0
-    if (accepts.size >= maxAccepts) accepts.clear()
-    accepts.set(accept, json)
-  }
-  return json
+  return accept === undefined || accept.length > 1024 || asksForJson(accept)
 }

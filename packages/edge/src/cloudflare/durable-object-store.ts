@@ -2,13 +2,13 @@ import {
   badOption,
   type Check,
   type ConsumeOptions,
+  checkWhole,
   type Refund,
   refuseUnknownOptions,
   SluiceError,
   type Store,
   type Verdict,
 } from '@sluice/core'
-import { checkWhole } from '../check-whole.js'
 import { type Answer, type Call, encodeCall, type Question } from './wire.js'
 
 /** A Worker's binding to {@link RateLimitObject}, as `env` has it. */
@@ -131,7 +131,9 @@ export class DurableObjectStore implements Store {
     const groups = new Map<string, T[]>()
     for (const item of items) {
       const object = this.#objectOf(keyOf(item))
-      groups.set(object, [...(groups.get(object) ?? []), item])
+      const group = groups.get(object)
+      if (group) group.push(item)
+      else groups.set(object, [item])
     }
     return groups
   }

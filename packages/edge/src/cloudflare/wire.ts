@@ -4,6 +4,7 @@ import {
   policyFrom,
   type Refund,
   type ResolvedPolicy,
+  remembering,
   type Verdict,
 } from '@sluice/core'
 
@@ -27,9 +28,9 @@ export interface Answer {
 }
 
 const encoded = new WeakMap<ResolvedPolicy, string>()
-const decoded = new Map<string, ResolvedPolicy>()
 /** Limits that depend on the request make a policy each. */
 const mostDecoded = 1000
+const decodePolicy = remembering(mostDecoded, (text: string) => policyFrom(JSON.parse(text) as PolicyData))
 
 /** A call as text: a policy is the options that make it again on the other side. */
 export function encodeCall(call: Call): string {
@@ -48,14 +49,4 @@ function encodePolicy(policy: ResolvedPolicy): string {
     encoded.set(policy, text)
   }
   return text
-}
-
-function decodePolicy(text: string): ResolvedPolicy {
-  let policy = decoded.get(text)
-  if (!policy) {
-    policy = policyFrom(JSON.parse(text) as PolicyData)
-    if (decoded.size >= mostDecoded) decoded.clear()
-    decoded.set(text, policy)
-  }
-  return policy
 }

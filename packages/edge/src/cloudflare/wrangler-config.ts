@@ -1,5 +1,4 @@
-import { badOption, type Policy } from '@sluice/core'
-import { checkWhole } from '../check-whole.js'
+import { badOption, checkWhole, type Policy } from '@sluice/core'
 import { coarsen } from './coarse.js'
 
 /**

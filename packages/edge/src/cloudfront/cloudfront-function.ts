@@ -1,5 +1,4 @@
-import { badOption } from '@sluice/core'
-import { checkWhole } from '../check-whole.js'
+import { badOption, checkWhole } from '@sluice/core'
 import { type KeySource, sourceOf } from './function-source.js'
 import { type CountedPolicies, checkHeaderName, readPolicies } from './generated-from.js'
 

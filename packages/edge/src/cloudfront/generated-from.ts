@@ -1,5 +1,7 @@
 import {
   badOption,
+  checkLogger,
+  checkName,
   definePlans,
   type Logger,
   type Plan,
@@ -37,11 +39,9 @@ export interface ReadPolicies {
  */
 export function readPolicies(what: string, options: CountedPolicies): ReadPolicies {
   const { policies, plans, plan, logger = console, ...short } = options
-  if (typeof logger?.warn !== 'function') throw badOption('logger', logger, 'an object with a method `warn`')
+  checkLogger(logger)
   const { name = 'default' } = short
-  if (typeof name !== 'string' || !/^[\x20-\x7e]{1,64}$/.test(name)) {
-    throw badOption('name', name, '1 to 64 printable ASCII characters')
-  }
+  checkName('name', name)
   const differences: string[] = []
   const note = (difference: string): void => {
     differences.push(difference)

@@ -1,5 +1,6 @@
 import {
   badOption,
+  checkWhole,
   type Decision,
   type Exchange,
   HttpLimiter,
@@ -8,9 +9,9 @@ import {
   type LimiterOptions,
   type MaybePromise,
   type Policy,
+  pickOptions,
   type Refusal,
 } from '@sluice/core'
-import { checkWhole } from '../check-whole.js'
 import { FeedLimiter } from '../feed/feed-limiter.js'
 import type { FeedSubscriber } from '../feed/feed-subscriber.js'
 import type {
@@ -85,7 +86,7 @@ const longestMessage = 32_768
 export function viewerRequest(options: ViewerRequestOptions): ViewerRequestHandler {
   const { onLimited } = options ?? {}
   const limiter = limiterFrom(options)
-  const http = new HttpLimiter<CloudFrontRequest>({ limiter, ...pick(options, httpOptionNames) })
+  const http = new HttpLimiter<CloudFrontRequest>({ limiter, ...pickOptions(options, httpOptionNames) })
   const handler = async (event: ViewerRequestEvent): Promise<CloudFrontRequest | CloudFrontResponse> => {
     const request = (event.Records[0] as ViewerRequestEvent['Records'][0]).cf.request
     const headers: CloudFrontHeaders = {}
@@ -172,9 +173,4 @@ function replyOf(
     headers: { ...headers, 'content-type': [{ key: 'Content-Type', value: contentType }] },
     ...(!head && { body, bodyEncoding: 'text' }),
   }
-}
-
-function pick<T extends object, Name extends keyof T>(options: T, names: readonly Name[]): Pick<T, Name> {
-  const given = names.filter((name) => options[name] !== undefined)
-  return Object.fromEntries(given.map((name) => [name, options[name]])) as Pick<T, Name>
 }

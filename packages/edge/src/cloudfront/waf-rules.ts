@@ -1,5 +1,4 @@
-import { badOption, type ResolvedPolicy } from '@sluice/core'
-import { checkWhole } from '../check-whole.js'
+import { badOption, checkWhole, type ResolvedPolicy } from '@sluice/core'
 import { type CountedPolicies, checkHeaderName, readPolicies } from './generated-from.js'
 
 /** Who is counted: the client's address as CloudFront sees it, or the value of a request header. */

@@ -1,5 +1,4 @@
-import { badOption, type Decision, refuseUnknownOptions, type SluiceEvent } from '@sluice/core'
-import { checkWhole } from '../check-whole.js'
+import { badOption, checkWhole, type Decision, refuseUnknownOptions, type SluiceEvent } from '@sluice/core'
 import { type FeedSecret, SigningKey } from './signature.js'
 import { encodeSnapshot, type FeedEntry } from './snapshot.js'
 

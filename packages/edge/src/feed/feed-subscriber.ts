@@ -1,12 +1,13 @@
 import {
   badOption,
+  checkLogger,
+  checkWhole,
   type Decision,
   type ErrorCode,
   type Logger,
   refuseUnknownOptions,
   SluiceError,
 } from '@sluice/core'
-import { checkWhole } from '../check-whole.js'
 import { Listing } from './listing.js'
 import { type FeedSecret, type SigningKey, verifyingKeys } from './signature.js'
 import { readVerified } from './snapshot.js'
@@ -97,8 +98,7 @@ export class FeedSubscriber {
       throw badOption('url', url, "the https: URL of the origin's feed")
     }
     if (!(jitter >= 0 && jitter <= 1)) throw badOption('jitter', jitter, 'a number from 0 to 1')
-    if (typeof logger?.warn !== 'function')
-      throw badOption('logger', logger, 'an object with a method `warn`')
+    checkLogger(logger)
     for (const [option, value] of Object.entries({ fetch, nowMs, random })) {
       if (typeof value !== 'function') throw badOption(option, value, 'a function')
     }

@@ -1,4 +1,4 @@
-import { badOption } from '@sluice/core'
+import { badOption, base64Url } from '@sluice/core'
 
 /** What signs a feed: at least 32 bytes, random; text counts by its UTF-8. */
 export type FeedSecret = string | Uint8Array
@@ -30,7 +30,7 @@ export class SigningKey {
   /** Puts a signature before a text. */
   async sign(text: string): Promise<string> {
     const signature = await crypto.subtle.sign('HMAC', await this.#imported(), this.#signed(text))
-    return `${format} ${this.id} ${toBase64Url(new Uint8Array(signature))}\n${text}`
+    return `${format} ${this.id} ${base64Url(new Uint8Array(signature))}\n${text}`
   }
 
   async verify(text: string, signature: string): Promise<boolean> {
@@ -67,13 +67,6 @@ export async function verified(
   const [line, id = '', signature = ''] = head
   const text = signed.slice(line.length)
   return (await keys.get(id)?.verify(text, signature)) ? text : undefined
-}
-
-function toBase64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
 }
 
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
