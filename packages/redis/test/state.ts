@@ -82,9 +82,7 @@ const decoders: Readonly<Record<string, Decoder>> = {
     const counts = Array.from({ length: (raw.length - 12) / 4 }, (_, i) => raw.readUInt32LE(12 + 4 * i))
     const used = counts.reduce((sum, count) => sum + count, 0)
     if (used !== raw.readUInt32LE(8)) throw new Error(`A ring of ${used} units that says it had others.`)
-    // Redis keeps all slices, memory those from the oldest that counts any: the newest alone if none does.
-    const oldest = counts.findIndex((count, i) => count > 0 || i === counts.length - 1)
-    return [raw.readDoubleLE(0), ...counts.slice(oldest)]
+    return [raw.readDoubleLE(0), ...counts]
   },
   tb: (raw) => {
     expectLength(raw, 24)

@@ -540,43 +540,68 @@ local turn = us / window
 return slices * (turn - turn % 1) + muldiv(slices, us % window, window)
 end
 local slice = slice_of(now)
-local counts, base, passed, used = '', 9, 0, 0
-if raw and #raw == 12 + 4 * size then
+local ring, first, last, used, passed = '', 13, 9, 0, 0
+local length = raw and #raw or 0
+if length > 12 and length <= 12 + 4 * size and length % 4 == 0 then
 local s, sum = unpack('<dI4', raw)
 if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window and sum <= 1000000000 then
-counts = raw
+ring = raw
+last = length - 3
 used = sum
 if slice > s then
 passed = slice - s
-base = 9 + 4 * passed
-local hit = string.find(raw, '[^%z]', 13)
-while hit and hit < base + 4 do
-hit = hit - (hit - 9) % 4
-used = used - unpack('<I4', raw, hit)
-hit = string.find(raw, '[^%z]', hit + 4)
+local over = last - 4 * (slices - passed)
+while first < over do
+used = used - unpack('<I4', ring, first)
+first = first + 4
 end
 else
 slice = s
 end
+while first <= last and unpack('<I4', ring, first) == 0 do
+first = first + 4
 end
 end
-local last = #counts - 3
-local changed, units_there
+end
+local held = 0
 if charged_until then
-local place = slice_of(charged_until) - slice
-local there = base + 4 * place
-local held = place >= 1 and there <= last and unpack('<I4', counts, there) or 0
+local there = last - 4 * (slice - passed - slice_of(charged_until) + size)
+if there >= first and there <= last then
+held = unpack('<I4', ring, there)
+end
 if held > 0 then
-changed, units_there = place, held > cost and held - cost or 0
-used = used - held + units_there
+local left = held > cost and held - cost or 0
+used = used - held + left
+local rest = there + 4
+if left == 0 and there == first then
+while rest <= last and unpack('<I4', ring, rest) == 0 do
+rest = rest + 4
+end
+state = ''
+if rest > last then
+passed = 1 -- a zero for the newest, as none other counts
 end
 else
-local held = passed == 0 and last > 0 and unpack('<I4', counts, last) or 0
+state = string.sub(ring, first, there - 1) .. pack('<I4', left)
+end
+state = pack('<dI4', slice, used) .. state .. string.sub(ring, rest) .. string.rep('\\0', 4 * passed)
+end
+else
+if passed == 0 and first <= last then
+held = unpack('<I4', ring, last)
+end
 allowed = cost <= limit - used or cost == 0
 if allowed and cost > 0 then
 held = held + cost
 used = used + cost
-changed, units_there = size, held
+state = pack('<dI4', slice, used)
+if first > last then
+state = state .. pack('<I4', held)
+elseif passed == 0 then
+state = state .. string.sub(ring, first, -5) .. pack('<I4', held)
+else
+state = state .. string.sub(ring, first) .. string.rep('\\0', 4 * passed - 4) .. pack('<I4', held)
+end
 end
 if used < limit then
 remaining = limit - used
@@ -585,17 +610,16 @@ local fits = remaining + 1
 for pass = 1, allowed and 1 or 2 do
 local wait = pass == 1 and 0 or -1
 if fits <= limit then
-local freed, place, hit = 0, size, string.find(counts, '[^%z]', base + 4)
-while hit and hit < base + 4 * size do
-hit = hit - (hit - 9) % 4
-freed = freed + unpack('<I4', counts, hit)
-if used - freed + fits <= limit then
-place = (hit - base) / 4
+local there, over = first, used + fits - limit
+while there <= last do
+over = over - unpack('<I4', ring, there)
+if over <= 0 then
 break
 end
-hit = string.find(counts, '[^%z]', hit + 4)
+there = there + 4
 end
-wait = starts(slice + place) - now
+local freed = there > last and slice or slice - passed - (last - there) / 4
+wait = starts(freed + size) - now
 end
 if pass == 1 then
 replenish = wait
@@ -605,24 +629,16 @@ end
 fits = cost
 end
 if used > 0 then
+local newest = slice
+if held == 0 then
 local there = last
-while held == 0 and there > base + 4 and unpack('<I4', counts, there) == 0 do
+while there > first and unpack('<I4', ring, there) == 0 do
 there = there - 4
 end
-reset = starts(slice + (held > 0 and size or (there - base) / 4)) - now
+newest = slice - passed - (last - there) / 4
 end
+reset = starts(newest + size) - now
 end
-if changed then
-local rest
-if counts == '' then
-rest = string.rep('\\0', 4 * size)
-else
-rest = string.sub(counts, base + 4) .. string.rep('\\0', 4 * passed)
-end
-state = pack('<dI4', slice, used)
-.. string.sub(rest, 1, 4 * changed - 4)
-.. pack('<I4', units_there)
-.. string.sub(rest, 4 * changed + 1)
 end
 elseif code == 'tb' then
 local per_unit, per_us = n1, n2
@@ -787,4 +803,4 @@ end
 end
 return replies and reply .. table.concat(replies) or reply
 `
-export const scriptSha1: string = 'cb13b3a868678cfabc2a52c7edee8ddde57d4c3c'
+export const scriptSha1: string = 'f853a5a09723df39bbb1a27aa851f2316d7e2b0e'

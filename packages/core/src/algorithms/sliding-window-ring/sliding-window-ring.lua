@@ -1,6 +1,6 @@
 -- sliding-window-ring (sr)
--- State: '<dI4' the newest slice since the epoch and the units of all slices, then an I4 for each slice from the oldest to
--- the newest.
+-- State: '<dI4' the newest slice since the epoch and the units of all slices, then an I4 for each slice from the oldest that
+-- counts any up to the newest.
 -- Own numbers: slices.
 local slices = n1
 local size = slices + 1
@@ -13,68 +13,90 @@ local function slice_of(us)
   return slices * (turn - turn % 1) + muldiv(slices, us % window, window)
 end
 local slice = slice_of(now)
--- The count of a place, 1 for the oldest to size for the newest, is 4 bytes of counts at base + 4 * place; those beyond its
--- end are 0, as many slices have passed. Few of them are read: zeros are skipped by find, since a call for each is dearer.
-local counts, base, passed, used = '', 9, 0, 0
-if raw and #raw == 12 + 4 * size then
+-- Of the counts in ring, each of 4 bytes: where the oldest begins that still counts, and the newest; what they add up to; and
+-- how many slices have passed since the newest.
+local ring, first, last, used, passed = '', 13, 9, 0, 0
+local length = raw and #raw or 0
+if length > 12 and length <= 12 + 4 * size and length % 4 == 0 then
   local s, sum = unpack('<dI4', raw)
   if s % 1 == 0 and s >= slice - slices and starts(s) <= now + window and sum <= 1000000000 then
-    counts = raw
+    ring = raw
+    last = length - 3
     used = sum
     if slice > s then
       passed = slice - s
-      base = 9 + 4 * passed
-      local hit = string.find(raw, '[^%z]', 13)
-      while hit and hit < base + 4 do
-        hit = hit - (hit - 9) % 4
-        used = used - unpack('<I4', raw, hit)
-        hit = string.find(raw, '[^%z]', hit + 4)
+      local over = last - 4 * (slices - passed)
+      while first < over do
+        used = used - unpack('<I4', ring, first)
+        first = first + 4
       end
     else
       slice = s
     end
+    while first <= last and unpack('<I4', ring, first) == 0 do
+      first = first + 4
+    end
   end
 end
-local last = #counts - 3
--- The place whose count changes, and to how many units.
-local changed, units_there
+local held = 0
 if charged_until then
   -- A slice is whole again when the slice after the next `slices` begins.
-  local place = slice_of(charged_until) - slice
-  local there = base + 4 * place
-  local held = place >= 1 and there <= last and unpack('<I4', counts, there) or 0
+  local there = last - 4 * (slice - passed - slice_of(charged_until) + size)
+  if there >= first and there <= last then
+    held = unpack('<I4', ring, there)
+  end
   if held > 0 then
-    changed, units_there = place, held > cost and held - cost or 0
-    used = used - held + units_there
+    local left = held > cost and held - cost or 0
+    used = used - held + left
+    local rest = there + 4
+    if left == 0 and there == first then
+      while rest <= last and unpack('<I4', ring, rest) == 0 do
+        rest = rest + 4
+      end
+      state = ''
+      if rest > last then
+        passed = 1 -- a zero for the newest, as none other counts
+      end
+    else
+      state = string.sub(ring, first, there - 1) .. pack('<I4', left)
+    end
+    state = pack('<dI4', slice, used) .. state .. string.sub(ring, rest) .. string.rep('\0', 4 * passed)
   end
 else
-  local held = passed == 0 and last > 0 and unpack('<I4', counts, last) or 0
+  if passed == 0 and first <= last then
+    held = unpack('<I4', ring, last)
+  end
   allowed = cost <= limit - used or cost == 0
   if allowed and cost > 0 then
     held = held + cost
     used = used + cost
-    changed, units_there = size, held
+    state = pack('<dI4', slice, used)
+    if first > last then
+      state = state .. pack('<I4', held)
+    elseif passed == 0 then
+      state = state .. string.sub(ring, first, -5) .. pack('<I4', held)
+    else
+      state = state .. string.sub(ring, first) .. string.rep('\0', 4 * passed - 4) .. pack('<I4', held)
+    end
   end
   if used < limit then
     remaining = limit - used
   end
-  -- A slice stops counting when the slice after the next `slices` begins.
+  -- A slice stops counting when the slice after the next `slices` begins. Where all others free too little, the newest does.
   local fits = remaining + 1
   for pass = 1, allowed and 1 or 2 do
     local wait = pass == 1 and 0 or -1
     if fits <= limit then
-      -- Where all older ones together free too little, the newest does.
-      local freed, place, hit = 0, size, string.find(counts, '[^%z]', base + 4)
-      while hit and hit < base + 4 * size do
-        hit = hit - (hit - 9) % 4
-        freed = freed + unpack('<I4', counts, hit)
-        if used - freed + fits <= limit then
-          place = (hit - base) / 4
+      local there, over = first, used + fits - limit
+      while there <= last do
+        over = over - unpack('<I4', ring, there)
+        if over <= 0 then
           break
         end
-        hit = string.find(counts, '[^%z]', hit + 4)
+        there = there + 4
       end
-      wait = starts(slice + place) - now
+      local freed = there > last and slice or slice - passed - (last - there) / 4
+      wait = starts(freed + size) - now
     end
     if pass == 1 then
       replenish = wait
@@ -84,22 +106,14 @@ else
     fits = cost
   end
   if used > 0 then
-    local there = last
-    while held == 0 and there > base + 4 and unpack('<I4', counts, there) == 0 do
-      there = there - 4
+    local newest = slice
+    if held == 0 then
+      local there = last
+      while there > first and unpack('<I4', ring, there) == 0 do
+        there = there - 4
+      end
+      newest = slice - passed - (last - there) / 4
     end
-    reset = starts(slice + (held > 0 and size or (there - base) / 4)) - now
+    reset = starts(newest + size) - now
   end
-end
-if changed then
-  local rest
-  if counts == '' then
-    rest = string.rep('\0', 4 * size)
-  else
-    rest = string.sub(counts, base + 4) .. string.rep('\0', 4 * passed)
-  end
-  state = pack('<dI4', slice, used)
-    .. string.sub(rest, 1, 4 * changed - 4)
-    .. pack('<I4', units_there)
-    .. string.sub(rest, 4 * changed + 1)
 end
