@@ -190,7 +190,7 @@ function partsOf(sections) {
     ...(d && {
       d: [
         '## In memory',
-        'Decisions a second over 10,000 keys; bytes of heap for a key, the key included, and the longest single decision and the 99.99th percentile, while a million keys (of a quick run: 100,000) are taken once.',
+        'Decisions a second over 10,000 keys, of a limiter, and of its store alone, which is what most of the peers here are; bytes of heap for a key, the key included, and the longest single decision and the 99.99th percentile, while a million keys (of a quick run: 100,000) are taken once.',
         tableOf(d.memory, [
           plain('decisions/s', 'perSecond'),
           times('x Map', 'perSecond', 'count in a Map'),

@@ -13,5 +13,5 @@ export async function measureThroughput({ url, client }, { quick }, onProgress) 
       return runWorker('throughput.mjs', { name, url, warmUpMs: quick ? 100 : 2000, ms: quick ? 60 : 600 })
     },
   }))
-  return inRounds(rows, quick ? 1 : 5, onProgress)
+  return inRounds(rows, quick ? 1 : 4, onProgress)
 }

@@ -17,13 +17,17 @@ export class CheckMaker {
    */
   make(policies: readonly ResolvedPolicy[], owner: string, cost: number): readonly Check[] {
     const checks = new Array<Check>(policies.length)
-    const start = `1:{${owner}`
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i] as ResolvedPolicy
       const tail = this.#tailOf(policy)
-      checks[i] = { key: start + tail, owner, tail, policy, least: cost, most: cost }
+      checks[i] = { key: headOf(owner) + tail, owner, tail, policy, least: cost, most: cost }
     }
     return checks
+  }
+
+  /** The store key of one policy. */
+  keyOf(policy: ResolvedPolicy, owner: string): string {
+    return headOf(owner) + this.#tailOf(policy)
   }
 
   #tailOf(policy: ResolvedPolicy): string {
@@ -34,4 +38,8 @@ export class CheckMaker {
     }
     return tail
   }
+}
+
+function headOf(owner: string): string {
+  return `1:{${owner}`
 }

@@ -1,3 +1,4 @@
+import { CheckMaker } from './check-maker.js'
 import { resolvePolicy } from './policy.js'
 import type { Check, ConsumeOptions, Refund, Store, Verdict } from './store.js'
 
@@ -40,12 +41,7 @@ export class Heartbeat {
   constructor(store: Store, encodedName: string, nowMs: () => number = () => performance.now()) {
     this.#store = store
     // No text from users can make this key: what is in braces is encoded without a tilde.
-    this.#check = {
-      key: `1:{~nodes}:${encodedName}:${presence.keySuffix}`,
-      policy: presence,
-      least: 1,
-      most: 1,
-    }
+    this.#check = new CheckMaker(encodedName).make([presence], '~nodes', 1)[0] as Check
     this.#nowMs = nowMs
   }
 

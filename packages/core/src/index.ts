@@ -20,5 +20,6 @@ export {
 export type { Refusal } from './http/refusal.js'
 export { checkName, type PolicyData, resolvePolicy } from './policy.js'
 export { policyFrom } from './policy-from.js'
+export { refundsOf } from './refunds-of.js'
 export { remembering } from './remembering.js'
 export * from './user.js'

@@ -11,29 +11,19 @@ import { checkVerdicts } from './failure/check-verdicts.js'
 import { Fallback, type Uncounted } from './failure/fallback.js'
 import { type GuardedStore, guardOf, type Watcher } from './failure/guarded-store.js'
 import { localStoreOf } from './failure/local-store.js'
-import { encodeKey, encodeName } from './key.js'
+import { encodeName } from './key.js'
 import type { Layers } from './layers.js'
+import { badCost, type LimitRequest, ownerOf } from './limit-request.js'
 import { claimName, freeName } from './limiter-names.js'
 import { type LimiterOptions, type ResolvedLimiterOptions, resolveLimiterOptions } from './limiter-options.js'
 import { answerAtOnce, MemoryStore } from './memory-store.js'
-import { isLimit, type Policy, type ResolvedPolicy } from './policy.js'
+import { isLimit, type Policy } from './policy.js'
 import { PolicyChoice } from './policy-choice.js'
 import { attachReceipts, receiptsOf } from './receipt.js'
+import { refundsOf } from './refunds-of.js'
 import { Reporter } from './reporter.js'
-import { leaseTermsOf } from './reservation/lease-terms.js'
-import type { ConsumeOptions, Refund, Store, Verdict } from './store.js'
-
-/** A request as {@link Limiter.consume} takes it. */
-export interface LimitRequest {
-  /** Who is counted. */
-  key: string
-  /** Units to charge: whole, 0 to 10^9; 0 charges nothing. Default 1. */
-  cost?: number
-  /** The plan whose policies apply; for limiters with `plans`, and required there. */
-  plan?: string
-  /** Another limit for this request; for limiters of the short form that have a name. */
-  limit?: number
-}
+import { LeaseOptions } from './reservation/lease-options.js'
+import type { ConsumeOptions, Store, Verdict } from './store.js'
 
 const lookForBlock = blockPolicy()
 
@@ -42,7 +32,6 @@ export class Limiter {
   readonly name: string
   /** The budget of one decision, and of each function of the request, in milliseconds. */
   readonly timeoutMs: number
-  readonly #encodedName: string
   readonly #options: ResolvedLimiterOptions
   /** What the limiter was given, or made. */
   readonly #ownStore: Store
@@ -54,7 +43,7 @@ export class Limiter {
   readonly #reporter: Reporter
   readonly #consumeOptions: ConsumeOptions
   /** Those of policies that lease, if there may be any. */
-  readonly #leaseOptions: WeakMap<readonly ResolvedPolicy[], ConsumeOptions> | undefined
+  readonly #leaseOptions: LeaseOptions | undefined
   /** Whether the number of processes has to be counted. */
   readonly #counts: boolean
   readonly #policies: PolicyChoice
@@ -68,8 +57,7 @@ export class Limiter {
     this.#options = resolved
     this.name = resolved.name
     this.timeoutMs = resolved.timeoutMs
-    this.#encodedName = encodeName(this.name)
-    this.#checks = new CheckMaker(this.#encodedName)
+    this.#checks = new CheckMaker(encodeName(this.name))
     const warn = this.warn.bind(this)
     this.#consumeOptions = { timeoutMs: this.timeoutMs, denyStaleMs: resolved.denyStaleMs, warn }
     this.#policies = new PolicyChoice(this.name, resolved, resolved.short && options.name !== undefined)
@@ -79,10 +67,11 @@ export class Limiter {
     const nodes = (): number | undefined => resolved.nodes ?? this.#layers?.heartbeat.nodes
     this.#fallback = new Fallback(this, this.#ownStore, resolved, this.#consumeOptions, nodes, warn)
     const mayBeLocal = this.#guard !== undefined && this.#fallback.prepare(this.#policies.all)
-    const leases = this.#policies.each.some((policies) => leaseTermsOf(policies, resolved.reserve))
+    const leaseOptions = new LeaseOptions(this.#consumeOptions, resolved)
+    const leases = this.#policies.each.some((policies) => leaseOptions.of(policies).lease)
     this.#layers = claimName(this.#ownStore, this.name, options.plans ?? options.policies ?? this)
     this.#store = this.#layers?.store ?? this.#ownStore
-    this.#leaseOptions = this.#layers && leases ? new WeakMap() : undefined
+    this.#leaseOptions = this.#layers && leases ? leaseOptions : undefined
     this.#counts = resolved.nodes === undefined && (mayBeLocal || this.#leaseOptions !== undefined)
     this.#watcher = { limiter: this.name, reporter: this.#reporter }
     this.#guard?.watch(this.#watcher)
@@ -129,12 +118,9 @@ export class Limiter {
     for (const receipt of receiptsOf(decision)) {
       if (receipt.limiter !== this || receipt.spent) continue
       receipt.spent = true
-      const refunds: Refund[] = []
-      for (const [i, { key, policy }] of receipt.checks.entries()) {
-        const { granted, atUs, resetUs } = receipt.verdicts[i] as Verdict
-        const given = Math.min(granted, units ?? granted)
-        if (given > 0) refunds.push({ key, policy, units: given, atUs, resetUs })
-      }
+      const refunds = refundsOf(receipt.checks, receipt.verdicts, (granted) =>
+        Math.min(granted, units ?? granted),
+      )
       if (refunds.length > 0) await receipt.store.refund(refunds, this.#consumeOptions)
     }
   }
@@ -145,8 +131,8 @@ export class Limiter {
    */
   async reset(key: string): Promise<void> {
     this.#assertOpen()
-    const prefix = this.#prefixOf(key)
-    const keys = [...new Set(this.#policies.all.map((policy) => prefix + policy.keySuffix))]
+    const owner = ownerOf(key)
+    const keys = [...new Set(this.#policies.all.map((policy) => this.#checks.keyOf(policy, owner)))]
     if (keys.length === 0) return
     await localStoreOf(this.#ownStore).reset(keys)
     await this.#store.reset(keys, this.#consumeOptions)
@@ -163,10 +149,9 @@ export class Limiter {
     const longestMs = CENTURY_US / 1000
     const lengthMs = duration === 'forever' ? longestMs : parseDuration('duration', duration)
     if (lengthMs > longestMs) throw badOption('duration', duration, "at most 100 years, or 'forever'")
-    const policy = blockPolicy(lengthMs)
-    const check = { key: this.#prefixOf(key) + policy.keySuffix, policy, least: 1, most: 1 }
-    await this.#store.consume([check], this.#consumeOptions)
-    await this.#layers?.giveBack([check.key])
+    const checks = this.#checks.make([blockPolicy(lengthMs)], ownerOf(key), 1)
+    await this.#store.consume(checks, this.#consumeOptions)
+    await this.#layers?.giveBack(checks.map((check) => check.key))
   }
 
   /**
@@ -176,7 +161,7 @@ export class Limiter {
   async unblock(key: string): Promise<void> {
     this.#assertOpen()
     this.#assertBlocks()
-    await this.#store.reset([this.#prefixOf(key) + lookForBlock.keySuffix], this.#consumeOptions)
+    await this.#store.reset([this.#checks.keyOf(lookForBlock, ownerOf(key))], this.#consumeOptions)
   }
 
   /** Whether the policies of a request depend on its plan. */
@@ -243,7 +228,7 @@ export class Limiter {
     try {
       verdicts =
         answerAtOnce(this.#store, method, checks, this.#consumeOptions) ??
-        (await this.#store[method](checks, this.#optionsFor(policies)))
+        (await this.#store[method](checks, this.#leaseOptions?.of(policies) ?? this.#consumeOptions))
       if (!this.#guard) checkVerdicts(verdicts, checks.length)
     } catch (thrown) {
       const error = asError(thrown)
@@ -260,18 +245,6 @@ export class Limiter {
     return this.report(decision)
   }
 
-  #optionsFor(policies: readonly ResolvedPolicy[]): ConsumeOptions {
-    if (!this.#leaseOptions) return this.#consumeOptions
-    let options = this.#leaseOptions.get(policies)
-    if (!options) {
-      const { nodes, reserve } = this.#options
-      const terms = leaseTermsOf(policies, reserve)
-      options = { ...this.#consumeOptions, lease: terms && { ...terms, nodes } }
-      this.#leaseOptions.set(policies, options)
-    }
-    return options
-  }
-
   /** The decision where the store counts nothing: nothing is limited, or something failed. */
   async #uncounted(request: Uncounted, failure: Error | undefined): Promise<Decision> {
     return this.report(
@@ -279,10 +252,6 @@ export class Limiter {
         ? await this.#fallback.decide(request, nowMs(), failure)
         : decideWithoutPolicy(request.subject, 'unlimited', true, nowMs()),
     )
-  }
-
-  #prefixOf(key: unknown): string {
-    return `1:{${ownerOf(key)}}:${this.#encodedName}:`
   }
 
   #assertOpen(): void {
@@ -312,22 +281,6 @@ export class Limiter {
   }
 }
 
-/** A request's key as its store keys hold it. */
-function ownerOf(key: unknown): string {
-  if (typeof key === 'string') return encodeKey(key)
-  throw new SluiceError(
-    'SLUICE_BAD_KEY',
-    `The key is ${show(key)}. Expected a string, as in { key: 'user:42' }`,
-  )
-}
-
 function nowMs(): number {
   return Math.floor(processClockUs() / 1000)
-}
-
-function badCost(what: 'cost' | 'units', value: unknown): SluiceError {
-  return new SluiceError(
-    'SLUICE_BAD_COST',
-    `The ${what} is ${show(value)}. Expected a whole number from 0 to 1,000,000,000`,
-  )
 }

@@ -1,4 +1,4 @@
-import type { Check, Refund, Verdict } from '@sluice/core'
+import { type Check, type Refund, refundsOf, type Verdict } from '@sluice/core'
 
 /** Checks that one script decides, all or none of them. */
 export type Group = readonly Check[]
@@ -42,7 +42,7 @@ export async function allOrNothing(
   const keep = whole ? leastGranted(groups, known) : 0
   const givenBack = groups.map(async (group, i) => {
     await answered[i]
-    const refunds = refundsOf(group, answers[i] ?? [], keep)
+    const refunds = refundsOf(group, answers[i] ?? [], (granted) => granted - keep)
     if (refunds.length > 0) await ask.refund(refunds)
   })
   await Promise.race([Promise.allSettled(givenBack), wait.over])
@@ -79,13 +79,6 @@ function leastGranted(
     ),
   )
   return Math.min(...granted)
-}
-
-function refundsOf(group: Group, verdicts: readonly Verdict[], keep: number): Refund[] {
-  return verdicts.flatMap(({ granted, atUs, resetUs }, i) => {
-    const { key, policy } = group[i] as Check
-    return granted > keep ? [{ key, policy, units: granted - keep, atUs, resetUs }] : []
-  })
 }
 
 /** The verdict once all but `keep` units are given back; its times stay those of the charge. */

@@ -3,6 +3,7 @@ import {
   type Check,
   type ConsumeOptions,
   checkLogger,
+  checkWhole,
   type Logger,
   type Refund,
   refuseUnknownOptions,
@@ -94,9 +95,7 @@ export class RedisStore implements Store {
    *   `SLUICE_REDIS_VERSION`, `SLUICE_REDIS_REPLICA`, `SLUICE_REDIS_CLUSTER`, `SLUICE_REDIS_SCRIPTS`
    */
   async ready({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<void> {
-    if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > 600_000) {
-      throw badOption('timeoutMs', timeoutMs, 'whole milliseconds from 1 to 600,000')
-    }
+    checkWhole('timeoutMs', timeoutMs, 1, 600_000, 'whole milliseconds')
     await checkServers(this.#connection, this.#decider, timeoutMs, (code, message) => {
       if (this.#warned.has(message)) return
       this.#warned.add(message)

@@ -1,3 +1,4 @@
+import { refundsOf } from '../refunds-of.js'
 import type { Check, Refund, Verdict } from '../store.js'
 
 /** Units that the store granted in one call. */
@@ -50,12 +51,12 @@ export class Grants {
       const part = Math.min(left, unspent)
       if (part === 0) break
       left -= part
-      for (const [i, { granted, atUs, resetUs }] of verdicts.entries()) {
-        const { key, policy } = checks[i] as Check
-        // A policy that only reports may have been charged less than the others, or nothing.
-        const given = Math.min(part, granted)
-        if (given > 0 && policy.countsUnits) refunds.push({ key, policy, units: given, atUs, resetUs })
-      }
+      // A policy that only reports may have been charged less than the others, or nothing.
+      refunds.push(
+        ...refundsOf(checks, verdicts, (granted, { policy }) =>
+          policy.countsUnits ? Math.min(part, granted) : 0,
+        ),
+      )
     }
     return refunds
   }

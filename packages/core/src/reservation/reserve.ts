@@ -1,3 +1,4 @@
+import { checkWhole } from '../check-whole.js'
 import { badOption, refuseUnknownOptions } from '../errors.js'
 
 /**
@@ -28,14 +29,6 @@ export function checkReserve(reserve: unknown): void {
   }
   refuseUnknownOptions('reserve', reserve, ['max', 'ttlMs'])
   const { max = defaultMax, ttlMs = defaultTtlMs } = reserve as Exclude<Reserve, boolean>
-  if (!isWholeUpTo(1_000_000, max)) {
-    throw badOption('reserve.max', max, 'a whole number from 1 to 1,000,000')
-  }
-  if (!isWholeUpTo(3_600_000, ttlMs)) {
-    throw badOption('reserve.ttlMs', ttlMs, 'whole milliseconds from 1 to 3,600,000')
-  }
-}
-
-function isWholeUpTo(most: number, value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most
+  checkWhole('reserve.max', max, 1, 1_000_000)
+  checkWhole('reserve.ttlMs', ttlMs, 1, 3_600_000, 'whole milliseconds')
 }

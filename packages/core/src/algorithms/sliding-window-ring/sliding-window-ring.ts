@@ -6,7 +6,7 @@ import { mulDiv } from '../arithmetic.js'
 export interface SlidingWindowRingOptions {
   /**
    * How many slices a window is counted in, 2 to 1000 and at most one a microsecond. Default 30. More slices serve
-   * closer to the limit and take 4 bytes a slice. Only `sliding-window-ring`.
+   * closer to the limit and take 4 bytes in Redis for each slice in use. Only `sliding-window-ring`.
    */
   slices?: number
 }
