@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Bar, bars, NotMeasured } from '../bench/bars.cjs'
-import { barChart } from '../bench/charts.cjs'
+import { barChart, chartsOf } from '../bench/charts.cjs'
 import { check, passes, verdictOf } from '../bench/check.cjs'
 import { readOptions } from '../bench/options.cjs'
 import { pageOf } from '../bench/page.cjs'
@@ -175,6 +175,22 @@ describe('the page of a run', () => {
   test('has the verdict on each bar of its sections', () => {
     expect(page).toContain('| gcra: bytes in Redis above SET key 1 PX | <= 32 | <= 16 | 16 | 0 % | aim |')
     expect(page).not.toContain('decisions/s in memory')
+  })
+})
+
+describe('docs/benchmarks', () => {
+  test('says which command and commit made it', () => {
+    expect(text('docs/benchmarks/README.md')).toMatch(
+      /^`npm run bench -- [^`]*--write[^`]*` at commit `[0-9a-f]{7,}`/m,
+    )
+  })
+
+  test('has the figures and bars of its run, and nothing else', () => {
+    const written = read('docs/benchmarks/results.json')
+    expect(text('docs/benchmarks/README.md')).toBe(pageOf(written))
+    for (const [file, drawn] of Object.entries(chartsOf(written.sections))) {
+      expect(text(`docs/benchmarks/${file}`)).toBe(drawn)
+    }
   })
 })
 
