@@ -28,5 +28,6 @@ export function measureDenials(redis, { quick }, onProgress) {
 /** Commands of a node that reserves. */
 export function measureReservation(redis, { quick }, onProgress) {
   const names = Object.keys(modes).filter((name) => name.includes('reservation'))
-  return inRounds(rowsOf(names, 'reservation.mjs', redis, { ms: quick ? 500 : 2000 }), 1, onProgress)
+  const lengths = quick ? { settleMs: 3000, ms: 500 } : { settleMs: 6000, ms: 2000 }
+  return inRounds(rowsOf(names, 'reservation.mjs', redis, lengths), 1, onProgress)
 }
