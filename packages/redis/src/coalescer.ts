@@ -1,4 +1,4 @@
-import type { Verdict } from '@sluice/core'
+import { groupBy, type Verdict } from '@sluice/core'
 import { isUncharged } from './client.js'
 import { type Connection, late } from './connection.js'
 import { decodeReply, encodeCall, type Group, type SentGroup } from './wire.js'
@@ -98,12 +98,7 @@ export class Coalescer {
       this.#sendSlot(waiting)
       return
     }
-    const slots = new Map<number, Waiter[]>()
-    for (const waiter of waiting) {
-      const waiters = slots.get(waiter.slot)
-      if (waiters) waiters.push(waiter)
-      else slots.set(waiter.slot, [waiter])
-    }
+    const slots = groupBy(waiting, ({ slot }) => slot)
     this.#line.corked(() => {
       for (const waiters of slots.values()) this.#sendSlot(waiters)
     })

@@ -1,4 +1,12 @@
-import { type Check, type ConsumeOptions, type Refund, SluiceError, show, type Verdict } from '@sluice/core'
+import {
+  type Check,
+  type ConsumeOptions,
+  groupBy,
+  type Refund,
+  SluiceError,
+  show,
+  type Verdict,
+} from '@sluice/core'
 import { allOrNothing } from './all-or-nothing.js'
 import { Coalescer, type Line } from './coalescer.js'
 import { late } from './connection.js'
@@ -89,13 +97,7 @@ export class Decider {
   /** The checks of each slot; undefined where all are of one. */
   #bySlot(checks: readonly Check[]): readonly (readonly Check[])[] | undefined {
     if (!this.#topology.sharded || checks.length === 1) return undefined
-    const slots = new Map<number, Check[]>()
-    for (const check of checks) {
-      const slot = this.slotOf(check.key)
-      const group = slots.get(slot)
-      if (group) group.push(check)
-      else slots.set(slot, [check])
-    }
+    const slots = groupBy(checks, ({ key }) => this.slotOf(key))
     return slots.size === 1 ? undefined : [...slots.values()]
   }
 }

@@ -3,6 +3,7 @@ import {
   type Check,
   type ConsumeOptions,
   checkWhole,
+  groupBy,
   type Refund,
   refuseUnknownOptions,
   SluiceError,
@@ -128,14 +129,7 @@ export class DurableObjectStore implements Store {
   }
 
   #byObject<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-    const groups = new Map<string, T[]>()
-    for (const item of items) {
-      const object = this.#objectOf(keyOf(item))
-      const group = groups.get(object)
-      if (group) group.push(item)
-      else groups.set(object, [item])
-    }
-    return groups
+    return groupBy(items, (item) => this.#objectOf(keyOf(item)))
   }
 
   /** All policies of a key share its part in braces. */
