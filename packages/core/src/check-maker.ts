@@ -17,10 +17,11 @@ export class CheckMaker {
    */
   make(policies: readonly ResolvedPolicy[], owner: string, cost: number): readonly Check[] {
     const checks = new Array<Check>(policies.length)
+    const head = headOf(owner)
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i] as ResolvedPolicy
       const tail = this.#tailOf(policy)
-      checks[i] = { key: headOf(owner) + tail, owner, tail, policy, least: cost, most: cost }
+      checks[i] = { key: head + tail, owner, tail, policy, least: cost, most: cost }
     }
     return checks
   }

@@ -226,10 +226,11 @@ export class Limiter {
     const checks = this.#checks.make(blocks ? [...policies, lookForBlock] : policies, owner, cost)
     let verdicts: readonly Verdict[]
     try {
+      const atOnce = answerAtOnce(this.#store, method, checks, this.#consumeOptions)
       verdicts =
-        answerAtOnce(this.#store, method, checks, this.#consumeOptions) ??
+        atOnce ??
         (await this.#store[method](checks, this.#leaseOptions?.of(policies) ?? this.#consumeOptions))
-      if (!this.#guard) checkVerdicts(verdicts, checks.length)
+      if (!atOnce && !this.#guard) checkVerdicts(verdicts, checks.length)
     } catch (thrown) {
       const error = asError(thrown)
       this.#storeFailed(error)
