@@ -19,9 +19,10 @@ export async function inRounds(list, rounds, onProgress = () => {}) {
       )
     }
   }
-  return list.map((row) => {
-    const { name, kind } = row
-    const error = errors.get(row)
-    return error ? { name, kind, error } : { name, kind, figures: statistics.figuresOf(runs.get(row)) }
-  })
+  return list.map((row) => rowOf(row, runs.get(row), errors.get(row)))
+}
+
+/** What is shown of a contestant: the error with which it failed, else the figures of its runs. */
+export function rowOf({ name, kind }, runs, error) {
+  return error ? { name, kind, error } : { name, kind, figures: statistics.figuresOf(runs) }
 }

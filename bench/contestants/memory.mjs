@@ -7,7 +7,7 @@ import { policyOf } from '../policies.mjs'
 const require = createRequire(import.meta.url)
 
 /** A decision as users ask for it. */
-const limiter =
+const whole =
   (algorithm) =>
   ({ limit, windowMs, keys }) => {
     const store = new MemoryStore({ maxKeys: keys })
@@ -39,7 +39,7 @@ export const controls = {
   },
 }
 
-export const own = Object.fromEntries(algorithmNames.map((name) => [name, limiter(name)]))
+export const own = Object.fromEntries(algorithmNames.map((name) => [name, whole(name)]))
 export const stores = Object.fromEntries(algorithmNames.map((name) => [`${name}, store alone`, alone(name)]))
 
 export const peers = {

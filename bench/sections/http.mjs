@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { startWorker } from '../children.mjs'
 import { frameworks, kindOf, namesFor } from '../contestants/http.mjs'
+import { rowOf } from '../rounds.mjs'
 import { serverCounts } from '../server-counts.mjs'
 import statistics from '../statistics.cjs'
 
@@ -47,11 +48,9 @@ export async function measureHttp(redis, { quick }, onProgress) {
           else runs.get(name).push(figures)
         }
       }
-      result[framework] = [...runs].map(([name, measured]) => {
-        const row = { name, kind: kindOf(name) }
-        if (errors.has(name)) return { ...row, error: errors.get(name) }
-        return { ...row, figures: statistics.figuresOf(measured) }
-      })
+      result[framework] = [...runs].map(([name, measured]) =>
+        rowOf({ name, kind: kindOf(name) }, measured, errors.get(name)),
+      )
     }
   } finally {
     await load.stop()
@@ -66,7 +65,7 @@ async function start(task) {
     worker.tell('cpu')
     return worker.told()
   }
-  return { name: task.name, port, cpuUs, stop: worker.stop }
+  return { port, cpuUs, stop: worker.stop }
 }
 
 /** What ours answers to a client that it denies, for the constant server to repeat: without what Node.js adds itself. */

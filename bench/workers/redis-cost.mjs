@@ -1,4 +1,5 @@
-// What a decision of one contestant costs Redis, and sends to it, by the way of asking. Task: { name, url, warmUpMs, ms }.
+// What a decision of one contestant costs Redis, and sends to it, by the way of asking.
+// Task: { name, url, warmUpMs, ms }.
 import { Redis } from 'ioredis'
 import { contestants } from '../contestants/redis.mjs'
 import { serverCounts } from '../server-counts.mjs'

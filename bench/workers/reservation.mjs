@@ -1,5 +1,5 @@
-// How often a node that reserves asks Redis, under constant traffic on one key. Task: { name, url, settleMs,
-// ms }.
+// How often a node that reserves asks Redis, under constant traffic on one key.
+// Task: { name, url, settleMs, ms }.
 import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { contestants } from '../contestants/redis.mjs'
@@ -32,7 +32,7 @@ async function run(forMs) {
   return asked
 }
 
-// A process holds nothing until the others had the time to learn of it; after that a lease grows with the rate that was seen.
+// A process holds nothing until the others had the time to learn of it; then a lease grows with the rate that was seen.
 for (const end = performance.now() + settleMs; performance.now() < end; await setTimeout(100)) await ask(key)
 await run(ms / 2)
 sent = 0

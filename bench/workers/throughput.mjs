@@ -1,4 +1,5 @@
-// Decisions a second of one contestant on Redis, by callers and keys, and how long one takes. Task: { name, url, warmUpMs, ms }.
+// Decisions a second of one contestant on Redis, by callers and keys, and how long one takes.
+// Task: { name, url, warmUpMs, ms }.
 import { contestants } from '../contestants/redis.mjs'
 import statistics from '../statistics.cjs'
 
